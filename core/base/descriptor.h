@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: ISC */
+/* Small things every process does with descriptors. */
+#ifndef CORE_BASE_DESCRIPTOR_H
+#define CORE_BASE_DESCRIPTOR_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct error;
+
+/* Closes *fd unless it is -1, and makes it -1. */
+void descriptor_close(int *fd);
+
+int descriptor_nonblock(int fd, struct error *err);
+
+/* A connected pair of stream sockets, close-on-exec. */
+int descriptor_pair(int pair[2], struct error *err);
+
+/* A pipe, close-on-exec; [0] is read, [1] is written. */
+int descriptor_pipe(int pipe[2], struct error *err);
+
+/* All bytes or -1; for blocking descriptors. */
+int descriptor_write(int fd, const void *data, size_t size, struct error *err);
+
+/* The whole of a file of at most max bytes as a new terminated text; *size may be NULL. */
+char *descriptor_read_file(int directory, const char *path, size_t max, size_t *size, struct error *err);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The log: one line an event, one write a line, on standard error. Bytes that are not printable
+ * are escaped, so that nothing a client or a sandbox says can forge a line.
+ */
+#ifndef CORE_BASE_LOG_H
+#define CORE_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum log_level {
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG,
+};
+
+enum log_format {
+	LOG_FORMAT_TEXT,
+	LOG_FORMAT_JSON,
+};
+
+/* Names the process ("session"); role is kept, not copied. Until called, lines carry no name. */
+void log_open(const char *role, enum log_level level, enum log_format format);
+
+enum log_level log_level(void);
+enum log_format log_format(void);
+void log_set_level(enum log_level level);
+
+/* What every later line of this process carries: the connection's number, 0 for none, and the login or NULL. */
+void log_set_context(unsigned long long connection, const char *login);
+
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Logs and exits with status 70 (sysexits.h: internal software error). */
+void log_fatal(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/*
+ * Writes text with every byte outside printable ASCII and valid UTF-8, and the backslash, as \xHH
+ * (\n for a newline). Returns the length; the result is terminated and cut to size.
+ */
+size_t log_escape(char *out, size_t size, const char *text, bool json);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The messages between our processes, each with its encode and decode. A decoder copies what it
+ * needs, checks every value and refuses trailing bytes. Texts and lists in a decoded struct are new:
+ * the matching free releases them (and accepts a zeroed struct).
+ *
+ *	session  -> listener -> auth      AUTH_REQUEST, wrapped in AUTH_CHECK by the listener
+ *	auth     -> listener              AUTH_RESULT
+ *	listener -> session               SESSION_START, AUTH_ANSWER, WORKER_SOCKET, DRAIN
+ *	listener -> worker                WORKER_CONFIGURE, WORKER_ATTACH, DRAIN
+ *	worker   -> listener              WORKER_IDLE, WORKER_BUSY
+ *	session <-> worker                COMMAND_*
+ */
+#ifndef CORE_PROTOCOL_H
+#define CORE_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+struct message;
+
+enum message_type {
+	/* listener and session */
+	MESSAGE_SESSION_START = 1,
+	MESSAGE_HOST_KEY,
+	MESSAGE_CONNECTION,
+	MESSAGE_AUTH_REQUEST,
+	MESSAGE_AUTH_ANSWER,
+	MESSAGE_WORKER_SOCKET,
+	MESSAGE_DRAIN,
+	/* listener and auth */
+	MESSAGE_AUTH_START = 20,
+	MESSAGE_AUTH_LOGIN,
+	MESSAGE_AUTH_READY,
+	MESSAGE_AUTH_CHECK,
+	MESSAGE_AUTH_RESULT,
+	/* listener and worker */
+	MESSAGE_WORKER_CONFIGURE = 40,
+	MESSAGE_WORKER_ATTACH,
+	MESSAGE_WORKER_STATE,
+	/* session and worker */
+	MESSAGE_COMMAND_START = 60,
+	MESSAGE_COMMAND_STREAM,
+	MESSAGE_COMMAND_PROGRESS,
+	MESSAGE_COMMAND_EXIT,
+	MESSAGE_COMMAND_SIGNAL,
+	MESSAGE_COMMAND_RESIZE,
+	MESSAGE_COMMAND_LIMIT,
+	MESSAGE_COMMAND_CLOSE,
+	/* session and worker: files, from 80 on, in core/file_protocol.h */
+};
+
+/* What a session asks the auth process: may this key log in under this name? */
+struct auth_request {
+	char *user;
+	char *algorithm;        /* the key's type as in authorized_keys: "ssh-ed25519" */
+	unsigned char *blob;    /* the public key, RFC 4253 section 6.6 */
+	size_t blob_size;
+	bool is_signed;         /* false: a query before signing (RFC 4252 section 7) */
+};
+void auth_request_encode(struct message *message, const struct auth_request *request);
+int auth_request_decode(struct message *message, struct auth_request *request, struct error *err);
+void auth_request_free(struct auth_request *request);
+
+/* The listener passes the request's bytes on unread, with what it knows itself. */
+struct auth_check {
+	uint64_t connection;
+	char *address; /* numeric, without port */
+	unsigned char *request;
+	size_t request_size;
+};
+void auth_check_encode(struct message *message, const struct auth_check *check);
+int auth_check_decode(struct message *message, struct auth_check *check, struct error *err);
+void auth_check_free(struct auth_check *check);
+
+/* What a login may do beyond its block: from the options of its authorized_keys line. */
+struct restrictions {
+	char *command; /* forced command, or NULL */
+	bool no_pty;
+	char **environment; /* NAME=VALUE */
+};
+
+/* What auth decided. */
+struct auth_result {
+	uint64_t connection;
+	bool allowed;
+	bool is_signed;
+	char *login;       /* NAME of the block, when allowed */
+	char *workspace;   /* the full login: NAME, NAME+INSTANCE or NAME=ID */
+	char *fingerprint; /* SHA256:… of the key, for the log */
+	struct restrictions restrictions;
+};
+void auth_result_encode(struct message *message, const struct auth_result *result);
+int auth_result_decode(struct message *message, struct auth_result *result, struct error *err);
+void auth_result_free(struct auth_result *result);
+
+enum command_kind {
+	COMMAND_EXEC,
+	COMMAND_SHELL,
+	COMMAND_SUBSYSTEM,
+	COMMAND_KINDS,
+};
+
+/* session -> worker: start a command for a channel. id is the session's, unique in it. */
+struct command_start {
+	uint32_t id;
+	enum command_kind kind;
+	char *command;      /* the exec string or the subsystem's name; NULL for a shell */
+	char **environment; /* NAME=VALUE as the client asked */
+	bool pty;
+	char *term;
+	uint32_t columns, rows, x_pixels, y_pixels;
+};
+void command_start_encode(struct message *message, const struct command_start *start);
+int command_start_decode(struct message *message, struct command_start *start, struct error *err);
+void command_start_free(struct command_start *start);
+
+/* worker -> session: one descriptor of a command, three of these at most. */
+enum command_stream_kind {
+	COMMAND_INPUT,
+	COMMAND_OUTPUT,
+	COMMAND_ERRORS,
+	COMMAND_TERMINAL,
+	COMMAND_STREAM_KINDS,
+};
+struct command_stream {
+	uint32_t id;
+	enum command_stream_kind kind;
+	bool last;           /* no further descriptor of this command comes */
+	uint64_t max_stream; /* output bytes after which the session sends COMMAND_LIMIT; 0: none */
+};
+void command_stream_encode(struct message *message, const struct command_stream *stream);
+int command_stream_decode(struct message *message, struct command_stream *stream, struct error *err);
+
+/* worker -> session: a line for a person who waits; shown only on a pty. */
+struct command_progress {
+	uint32_t id;
+	char *text;
+};
+void command_progress_encode(struct message *message, const struct command_progress *progress);
+int command_progress_decode(
+    struct message *message, struct command_progress *progress, struct error *err);
+void command_progress_free(struct command_progress *progress);
+
+/*
+ * worker -> session: the command's end, sent once and last. With failure set it did not start, or
+ * its outcome is unknown: the session says so on stderr and sends exit-status 255. note is a line for stderr
+ * beside a known end ("stopped: more than 64 MiB of output").
+ */
+struct command_exit {
+	uint32_t id;
+	bool failed;
+	struct error failure;
+	bool signaled;
+	uint32_t status;
+	bool core;
+	char *note;
+};
+void command_exit_encode(struct message *message, const struct command_exit *ended);
+int command_exit_decode(struct message *message, struct command_exit *ended, struct error *err);
+void command_exit_free(struct command_exit *ended);
+
+/* session -> worker: a signal by its SSH name without "SIG" (RFC 4254 section 6.10). */
+struct command_signal {
+	uint32_t id;
+	char *name;
+};
+void command_signal_encode(struct message *message, const struct command_signal *signal);
+int command_signal_decode(struct message *message, struct command_signal *signal, struct error *err);
+void command_signal_free(struct command_signal *signal);
+
+/* session -> worker */
+struct command_resize {
+	uint32_t id;
+	uint32_t columns, rows, x_pixels, y_pixels;
+};
+void command_resize_encode(struct message *message, const struct command_resize *resize);
+int command_resize_decode(struct message *message, struct command_resize *resize, struct error *err);
+
+/* session -> worker: COMMAND_LIMIT (too much output) and COMMAND_CLOSE (the client is gone). */
+void command_id_encode(struct message *message, uint8_t type, uint32_t id);
+int command_id_decode(struct message *message, uint32_t *id, struct error *err);
+
+#endif
