@@ -6,9 +6,10 @@
  *
  *	session  -> listener -> auth      AUTH_REQUEST, wrapped in AUTH_CHECK by the listener
  *	auth     -> listener              AUTH_RESULT
- *	listener -> session               SESSION_START, AUTH_ANSWER, WORKER_SOCKET, DRAIN
+ *	listener -> session               SESSION_START, HOST_KEY, CONNECTION, AUTH_ANSWER, WORKER_SOCKET, DRAIN
+ *	listener -> auth                  AUTH_START, AUTH_LOGIN, AUTH_READY, AUTH_CHECK
  *	listener -> worker                WORKER_CONFIGURE, WORKER_ATTACH, DRAIN
- *	worker   -> listener              WORKER_IDLE, WORKER_BUSY
+ *	worker   -> listener              WORKER_STATE
  *	session <-> worker                COMMAND_*
  */
 #ifndef CORE_PROTOCOL_H
@@ -83,6 +84,8 @@ struct restrictions {
 	char **environment; /* NAME=VALUE */
 };
 
+void restrictions_free(struct restrictions *restrictions);
+
 /* What auth decided. */
 struct auth_result {
 	uint64_t connection;
@@ -96,6 +99,26 @@ struct auth_result {
 void auth_result_encode(struct message *message, const struct auth_result *result);
 int auth_result_decode(struct message *message, struct auth_result *result, struct error *err);
 void auth_result_free(struct auth_result *result);
+
+/* listener -> session: what the session needs to know of the decision. */
+struct auth_answer {
+	bool allowed;
+	bool no_pty;
+	char *workspace; /* when allowed and signed; for the process title and the log */
+};
+void auth_answer_encode(struct message *message, const struct auth_answer *answer);
+int auth_answer_decode(struct message *message, struct auth_answer *answer, struct error *err);
+void auth_answer_free(struct auth_answer *answer);
+
+/* listener -> worker: a session that logged in, with its end of the socket pair. */
+struct worker_attach {
+	uint64_t connection;
+	int fd; /* encode passes it on; after decode it is the caller's */
+	struct restrictions restrictions;
+};
+void worker_attach_encode(struct message *message, const struct worker_attach *attach);
+int worker_attach_decode(struct message *message, struct worker_attach *attach, struct error *err);
+void worker_attach_free(struct worker_attach *attach);
 
 enum command_kind {
 	COMMAND_EXEC,
@@ -131,6 +154,7 @@ struct command_stream {
 	enum command_stream_kind kind;
 	bool last;           /* no further descriptor of this command comes */
 	uint64_t max_stream; /* output bytes after which the session sends COMMAND_LIMIT; 0: none */
+	int fd;              /* encode passes it on; after decode it is the caller's */
 };
 void command_stream_encode(struct message *message, const struct command_stream *stream);
 int command_stream_decode(struct message *message, struct command_stream *stream, struct error *err);
@@ -168,9 +192,9 @@ struct command_signal {
 	uint32_t id;
 	char *name;
 };
-void command_signal_encode(struct message *message, const struct command_signal *signal);
-int command_signal_decode(struct message *message, struct command_signal *signal, struct error *err);
-void command_signal_free(struct command_signal *signal);
+void command_signal_encode(struct message *message, const struct command_signal *request);
+int command_signal_decode(struct message *message, struct command_signal *request, struct error *err);
+void command_signal_free(struct command_signal *request);
 
 /* session -> worker */
 struct command_resize {

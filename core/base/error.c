@@ -72,6 +72,9 @@ mark_cut(char *text, size_t size)
 	memcpy(text + size - 4, "...", 4);
 }
 
+static void set_message(struct error *err, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+
 static void
 set_message(struct error *err, const char *format, va_list arguments)
 {

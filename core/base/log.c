@@ -145,6 +145,9 @@ format_json(char *line, size_t size, const char *when, enum log_level level, con
 	    state.connection, state.login, text);
 }
 
+static void log_line(enum log_level level, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+
 static void
 log_line(enum log_level level, const char *format, va_list arguments)
 {
