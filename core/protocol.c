@@ -34,6 +34,137 @@ require(struct message *message, const char *text)
 }
 
 void
+session_start_encode(struct message *message, const struct session_start *start)
+{
+	message_start(message, MESSAGE_SESSION_START);
+	message_put_text(message, start->ciphers);
+	message_put_text(message, start->kex);
+	message_put_text(message, start->macs);
+	message_put_text(message, start->banner);
+	message_put_u32(message, start->login_grace);
+	message_put_u32(message, start->max_auth_tries);
+	message_put_u32(message, start->max_channels);
+	message_put_u32(message, start->alive_interval);
+	message_put_u32(message, start->alive_count);
+}
+
+int
+session_start_decode(struct message *message, struct session_start *start, struct error *err)
+{
+	memset(start, 0, sizeof(*start));
+	start->ciphers = message_get_text(message);
+	start->kex = message_get_text(message);
+	start->macs = message_get_text(message);
+	start->banner = message_get_text(message);
+	start->login_grace = message_get_u32(message);
+	start->max_auth_tries = message_get_u32(message);
+	start->max_channels = message_get_u32(message);
+	start->alive_interval = message_get_u32(message);
+	start->alive_count = message_get_u32(message);
+	if (message_end(message, err) == 0)
+		return 0;
+	session_start_free(start);
+	return -1;
+}
+
+void
+session_start_free(struct session_start *start)
+{
+	memory_free(start->ciphers);
+	memory_free(start->kex);
+	memory_free(start->macs);
+	memory_free(start->banner);
+	memset(start, 0, sizeof(*start));
+}
+
+void
+connection_encode(struct message *message, const struct connection *connection)
+{
+	message_start(message, MESSAGE_CONNECTION);
+	message->fd = connection->fd;
+	message_put_u64(message, connection->number);
+	message_put_text(message, connection->address);
+	message_put_u32(message, connection->port);
+}
+
+int
+connection_decode(struct message *message, struct connection *connection, struct error *err)
+{
+	memset(connection, 0, sizeof(*connection));
+	connection->number = message_get_u64(message);
+	connection->address = message_get_text(message);
+	connection->port = message_get_u32(message);
+	connection->fd = message->fd;
+	require(message, connection->address);
+	if (message->fd < 0 || connection->port > UINT16_MAX)
+		message->failed = true;
+	if (message_end(message, err) == 0) {
+		(void)message_take_fd(message);
+		return 0;
+	}
+	connection_free(connection);
+	connection->fd = -1;
+	return -1;
+}
+
+void
+connection_free(struct connection *connection)
+{
+	memory_free(connection->address);
+	connection->address = NULL;
+}
+
+void
+auth_login_encode(struct message *message, const struct auth_login *login)
+{
+	message_start(message, MESSAGE_AUTH_LOGIN);
+	message_put_text(message, login->name);
+	message_put_text(message, login->instances);
+	message_put_list(message, login->files);
+	message_put_list(message, login->keys);
+}
+
+int
+auth_login_decode(struct message *message, struct auth_login *login, struct error *err)
+{
+	memset(login, 0, sizeof(*login));
+	login->name = message_get_text(message);
+	login->instances = message_get_text(message);
+	login->files = message_get_list(message);
+	login->keys = message_get_list(message);
+	require(message, login->name);
+	require(message, login->instances);
+	if (message_end(message, err) == 0)
+		return 0;
+	auth_login_free(login);
+	return -1;
+}
+
+void
+auth_login_free(struct auth_login *login)
+{
+	memory_free(login->name);
+	memory_free(login->instances);
+	memory_list_free(login->files);
+	memory_list_free(login->keys);
+	memset(login, 0, sizeof(*login));
+}
+
+void
+drain_encode(struct message *message, bool dispose)
+{
+	message_start(message, MESSAGE_DRAIN);
+	message_put_bool(message, dispose);
+}
+
+int
+drain_decode(struct message *message, bool *dispose, struct error *err)
+{
+	*dispose = message_get_bool(message);
+	return message_end(message, err);
+}
+
+void
 auth_request_encode(struct message *message, const struct auth_request *request)
 {
 	message_start(message, MESSAGE_AUTH_REQUEST);
@@ -261,7 +392,7 @@ command_start_decode(struct message *message, struct command_start *start, struc
 	start->rows = message_get_u32(message);
 	start->x_pixels = message_get_u32(message);
 	start->y_pixels = message_get_u32(message);
-	if (kind >= COMMAND_KINDS || (kind != COMMAND_SHELL && start->command == NULL))
+	if (kind >= COMMAND_KINDS || (kind == COMMAND_EXEC && start->command == NULL))
 		message->failed = true;
 	if (message_end(message, err) == 0)
 		return 0;

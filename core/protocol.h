@@ -54,6 +54,46 @@ enum message_type {
 	/* session and worker: files, from 80 on, in core/file_protocol.h */
 };
 
+/* listener -> session, before any connection: how to speak SSH. Lists are comma-separated, NULL for libssh's own. */
+struct session_start {
+	char *ciphers, *kex, *macs;
+	char *banner;
+	uint32_t login_grace; /* ms */
+	uint32_t max_auth_tries;
+	uint32_t max_channels;
+	uint32_t alive_interval; /* ms; 0: never asks */
+	uint32_t alive_count;
+};
+void session_start_encode(struct message *message, const struct session_start *start);
+int session_start_decode(struct message *message, struct session_start *start, struct error *err);
+void session_start_free(struct session_start *start);
+
+/* listener -> session: the accepted socket. */
+struct connection {
+	uint64_t number;
+	int fd;        /* encode passes it on; after decode it is the caller's */
+	char *address; /* numeric, without port */
+	uint32_t port;
+};
+void connection_encode(struct message *message, const struct connection *connection);
+int connection_decode(struct message *message, struct connection *connection, struct error *err);
+void connection_free(struct connection *connection); /* leaves fd alone */
+
+/* listener -> auth: the keys of one login block. AUTH_START, these, AUTH_READY replace all that was. */
+struct auth_login {
+	char *name;
+	char *instances; /* the policy: off, on or attach */
+	char **files;    /* authorized_keys files, absolute */
+	char **keys;     /* lines of the configuration itself */
+};
+void auth_login_encode(struct message *message, const struct auth_login *login);
+int auth_login_decode(struct message *message, struct auth_login *login, struct error *err);
+void auth_login_free(struct auth_login *login);
+
+/* listener -> worker: end; dispose says whether the sandbox goes as on_dispose says, or is just left. */
+void drain_encode(struct message *message, bool dispose);
+int drain_decode(struct message *message, bool *dispose, struct error *err);
+
 /* What a session asks the auth process: may this key log in under this name? */
 struct auth_request {
 	char *user;
@@ -123,7 +163,7 @@ void worker_attach_free(struct worker_attach *attach);
 enum command_kind {
 	COMMAND_EXEC,
 	COMMAND_SHELL,
-	COMMAND_SUBSYSTEM,
+	COMMAND_RWS, /* the rws subsystem */
 	COMMAND_KINDS,
 };
 
@@ -131,7 +171,7 @@ enum command_kind {
 struct command_start {
 	uint32_t id;
 	enum command_kind kind;
-	char *command;      /* the exec string or the subsystem's name; NULL for a shell */
+	char *command;      /* the exec string, else NULL */
 	char **environment; /* NAME=VALUE as the client asked */
 	bool pty;
 	char *term;
