@@ -342,11 +342,13 @@ worker_attach_decode(struct message *message, struct worker_attach *attach, stru
 	memset(attach, 0, sizeof(*attach));
 	attach->connection = message_get_u64(message);
 	get_restrictions(message, &attach->restrictions);
-	attach->fd = message_take_fd(message);
-	if (message_end(message, err) == 0 && attach->fd >= 0)
-		return 0;
+	attach->fd = message->fd;
 	if (attach->fd < 0)
-		error_set(err, ERROR_INVALID, "a session to attach came without its socket");
+		message->failed = true;
+	if (message_end(message, err) == 0) {
+		(void)message_take_fd(message);
+		return 0;
+	}
 	worker_attach_free(attach);
 	return -1;
 }

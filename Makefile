@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: ISC
+# The one Makefile; "make help" lists the targets. A variant (sanitizers, clang, fuzzing) is this file
+# called again with another BUILD directory and other flags.
+
+PREFIX ?= /usr/local
+BUILD ?= build
+JOBS ?= 2
+PORT ?= 2222
+FUZZ_SECONDS ?= 30
+INSTALL ?= install
+CFLAGS ?= -O2 -g
+HARDENING ?= -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+HARDENING_LINK ?= -pie -Wl,-z,relro,-z,now
+WARNINGS ?= -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+	-Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wformat=2 -Wvla -Wundef -Werror
+
+STANDARD := -std=c11 -D_GNU_SOURCE -I. -fPIE
+COMPILE = $(CC) $(STANDARD) $(WARNINGS) $(HARDENING) $(CPPFLAGS) $(CFLAGS)
+LINK = $(CC) $(CFLAGS) $(HARDENING_LINK) -Wl,--as-needed $(LDFLAGS)
+
+# What is made of what. A file that does not exist is left out, and so is a program without its main file.
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
+in_gateway = $(call objects,$(addprefix gateway/,$(1)))
+program = $(if $(wildcard $(2)),$(BUILD)/$(1))
+library = $(1:%=$(BUILD)/lib%.a)
+
+SCRIPTS := $(wildcard core/scripts/*.sh)
+CORE := $(call objects,core/base/*.c core/*.c) $(if $(SCRIPTS),$(BUILD)/obj/scripts.o)
+INIT := $(call objects,drivers/local_init*.c)
+RWSD := $(call in_gateway,rwsd.c listener*.c auth*.c session*.c channel*.c sftp*.c launch*.c)
+WORKER := $(call in_gateway,worker*.c records*.c rpc*.c)
+RWS := $(call in_gateway,rws.c cli*.c)
+PROGRAMS := $(call program,rwsd,gateway/rwsd.c) $(call program,rwsd-worker,gateway/worker.c) \
+	$(call program,rws,gateway/rws.c) $(call program,rwsd-init,drivers/local_init.c)
+UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
+FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+CONTRACT := $(call program,contract,tests/contract/contract.c)
+
+WORKER_LIBS = -lcurl -ljson-c -larchive -lcrypto -lseccomp
+TEST_LIBS = -lssh $(WORKER_LIBS)
+
+.PHONY: all unit fuzzers deps deps-test run check test e2e asan fuzz stress bench bench-profile lint \
+	format install clean help variant-asan variant-clang variant-fuzz
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(PROGRAMS) $(call library,core conf keys drivers) ## build the programs
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(COMPILE) -MMD -MP -c -o $@ $<
+
+# The scripts that run in a sandbox are files here and byte arrays in the program.
+$(BUILD)/scripts.c: core/embed.sh $(SCRIPTS)
+	@mkdir -p $(@D)
+	sh core/embed.sh $(SCRIPTS) >$@
+$(BUILD)/obj/scripts.o: $(BUILD)/scripts.c
+	@mkdir -p $(@D)
+	$(COMPILE) -MMD -MP -c -o $@ $<
+
+# Made anew each time: an archive that is only added to keeps objects of files that are gone.
+$(BUILD)/libcore.a: $(CORE)
+$(BUILD)/libconf.a: $(call objects,conf/*.c)
+$(BUILD)/libkeys.a: $(call objects,keys/*.c)
+$(BUILD)/libdrivers.a: $(filter-out $(INIT),$(call objects,drivers/*.c))
+$(BUILD)/libgateway.a: $(filter-out %/rwsd.o %/worker.o %/rws.o,$(RWSD) $(WORKER) $(RWS))
+$(BUILD)/lib%.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/rwsd: $(RWSD) $(call library,conf keys core)
+	$(LINK) -o $@ $^ -lssh -lcrypto -lseccomp
+$(BUILD)/rwsd-worker: $(WORKER) $(call library,conf drivers core)
+	$(LINK) -o $@ $^ $(WORKER_LIBS)
+$(BUILD)/rws: $(RWS) $(call library,conf core)
+	$(LINK) -o $@ $^ -ljson-c -lcrypto
+
+# It runs inside sandboxes, which need not have our C library; so it brings its own where it can.
+STATIC ?= $(shell echo 'int main(void) { return 0; }' | \
+	$(CC) -static -x c - -o /dev/null 2>/dev/null && echo -static)
+$(BUILD)/rwsd-init: $(INIT) $(call objects,drivers/local_protocol.c) $(call library,core)
+	$(CC) $(CFLAGS) $(or $(STATIC),$(HARDENING_LINK)) $(LDFLAGS) -o $@ $^
+
+TESTED := $(call library,gateway conf keys drivers core)
+unit: $(UNIT) $(CONTRACT)
+$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(TESTED)
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(TEST_LIBS) -lcmocka
+$(BUILD)/contract: $(call objects,tests/contract/*.c) $(TESTED)
+	$(LINK) -o $@ $^ $(TEST_LIBS) -lcmocka
+fuzzers: $(FUZZ)
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(TESTED)
+	@mkdir -p $(@D)
+	$(LINK) -fsanitize=fuzzer -o $@ $^ $(TEST_LIBS)
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+VARIANT = $(MAKE) --no-print-directory HARDENING= HARDENING_LINK= STATIC=
+variant-asan:
+	$(VARIANT) BUILD=build/asan CFLAGS="$(SANITIZE)" all unit
+variant-clang:
+	$(MAKE) --no-print-directory BUILD=build/clang CC=clang all unit
+variant-fuzz:
+	$(VARIANT) BUILD=build/fuzz CC=clang CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzzers
+
+deps: ## install the packages that building needs, when some are missing
+	@sh tests/deps.sh build
+deps-test:
+	@sh tests/deps.sh build test
+
+run: deps ## start a gateway for yourself on 127.0.0.1:PORT (2222)
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@sh gateway/run.sh $(BUILD) $(PORT)
+
+# Each of these ends in the line "N passed, N failed".
+check: deps-test ## install what the tests need and run all of them
+	@tests/run lint build unit fuzz e2e asan
+test: ## unit tests and the fuzz targets' corpora
+	@tests/run build unit fuzz
+e2e: ## real clients against a real gateway
+	@tests/run build e2e
+asan: ## unit tests and the core of e2e under the sanitizers
+	@tests/run asan
+stress: ## long runs: nothing lost, nothing left behind
+	@tests/run build stress
+lint: ## everything that reads the source without running it
+	@tests/run lint
+
+fuzz: variant-fuzz ## run each fuzz target for FUZZ_SECONDS (30)
+	@sh tests/fuzz/run.sh $(FUZZ_SECONDS)
+bench bench-profile: all ## compare with sshd
+	@tests/bench/run $@
+format: ## rewrite the C files in the house's format
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+install: all ## into DESTDIR and PREFIX (/usr/local)
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin
+	for program in rwsd rwsd-worker rwsd-init; do [ ! -e $(BUILD)/$$program ] || \
+		$(INSTALL) -m 755 $(BUILD)/$$program $(DESTDIR)$(PREFIX)/sbin/ || exit 1; done
+	[ ! -e $(BUILD)/rws ] || $(INSTALL) -m 755 $(BUILD)/rws $(DESTDIR)$(PREFIX)/bin/
+	for page in $(wildcard gateway/*.[1-8] conf/*.[1-8]); do \
+		$(INSTALL) -D -m 644 $$page \
+		    $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
+
+clean: ## remove what was built
+	rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 24
