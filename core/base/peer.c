@@ -268,9 +268,14 @@ peer_send(struct peer *peer, struct message *message)
 		return;
 	/* A failure shows again in peer_ready, where the owner can be told safely. */
 	(void)send_queued(peer, &err);
-	if (peer->queued > PEER_QUEUE_MAX)
-		log_fatal("%s does not take its messages: over %u bytes wait", peer->remote,
+	if (peer->queued > PEER_QUEUE_MAX) {
+		log_error("%s does not take its messages: over %u bytes wait", peer->remote,
 		    PEER_QUEUE_MAX);
+		/* The next turn of the loop finds the socket at its end and tells the owner. */
+		(void)shutdown(peer->fd, SHUT_RDWR);
+		while (peer->first != NULL)
+			drop_frame(peer);
+	}
 	update_watch(peer);
 }
 
