@@ -349,7 +349,7 @@ read_frame(struct peer *peer, struct error *err)
 	struct msghdr header = { 0 };
 	struct iovec vector;
 	ssize_t got;
-	size_t size;
+	size_t size = 0;
 
 	for (;;) {
 		if (wanted(peer, &size, err) != 0)
