@@ -82,7 +82,9 @@ STATIC ?= $(shell echo 'int main(void) { return 0; }' | \
 $(BUILD)/rwsd-init: $(INIT) $(call objects,drivers/local_protocol.c) $(call library,core)
 	$(CC) $(CFLAGS) $(or $(STATIC),$(HARDENING_LINK)) $(LDFLAGS) -o $@ $^
 
-TESTED := $(call library,gateway conf keys drivers core)
+# What test programs share lies beside them, in files that are not called test_*.
+$(BUILD)/libshared.a: $(call objects,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+TESTED := $(call library,shared gateway conf keys drivers core)
 unit: $(UNIT) $(CONTRACT)
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(TESTED)
 	@mkdir -p $(@D)
