@@ -15,7 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/loop.h"
 
-#define FAR_AWAY (1000 * 3600)
+#define FAR_AWAY 3600000
 
 struct fixture {
 	struct loop *loop;
