@@ -14,7 +14,8 @@ HARDENING_LINK ?= -pie -Wl,-z,relro,-z,now
 WARNINGS ?= -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wformat=2 -Wvla -Wundef -Werror
 
-STANDARD := -std=c11 -D_GNU_SOURCE -I. -fPIE
+# LIBSSH_LEGACY_0_4 keeps names of libssh of before 0.4 (buffer_free, channel_...) out of our way.
+STANDARD := -std=c11 -D_GNU_SOURCE -DLIBSSH_LEGACY_0_4 -I. -fPIE
 COMPILE = $(CC) $(STANDARD) $(WARNINGS) $(HARDENING) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) $(HARDENING_LINK) -Wl,--as-needed $(LDFLAGS)
 

@@ -12,7 +12,6 @@
 #include "core/base/option.h"
 
 struct conf;
-struct driver;
 struct error;
 struct settings;
 
@@ -23,17 +22,27 @@ struct settings;
 extern const struct option conf_options[];
 
 /*
+ * A driver as far as the configuration knows it: this page needs no driver's code, so the processes
+ * that only read the configuration link none.
+ */
+struct conf_driver {
+	const char *name;             /* in the file: driver = NAME */
+	const struct option *options; /* its own, ending with a row without a name */
+};
+
+/*
  * Reads the file and applies the overrides of -o: a NULL-ended list (or NULL) of NAME=VALUE for the
  * global part and LOGIN.NAME=VALUE for a block that the file has. An override takes the place of
  * what the file says; given again for a list it adds to it.
  *
- * drivers is NULL-ended and kept. A block may use conf_options and the options of its own driver; a
- * driver's option in the global part is a default for the blocks of all drivers that have it.
+ * known are the drivers there are, ending with one without a name; kept. A block may use
+ * conf_options and the options of its own driver; a driver's option in the global part is a default
+ * for the blocks of all drivers that have it.
  *
  * The caller frees the result. NULL on failure, with "FILE:LINE: NAME: reason" in err.
  */
-struct conf *conf_load(const char *path, char *const *overrides,
-    const struct driver *const *drivers, struct error *err);
+struct conf *conf_load(
+    const char *path, char *const *overrides, const struct conf_driver *known, struct error *err);
 void conf_free(struct conf *conf); /* accepts NULL; wipes secrets */
 
 /*
@@ -63,9 +72,6 @@ const char *conf_login_name(const struct conf *conf, size_t index);
  * given at any of these places.
  */
 const struct settings *conf_login(const struct conf *conf, size_t index);
-
-/* NULL when the block has none, which conf_check refuses. */
-const struct driver *conf_login_driver(const struct conf *conf, size_t index);
 
 /* The index of the block with this name, or -1. */
 int conf_login_find(const struct conf *conf, const char *name);

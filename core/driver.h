@@ -135,11 +135,19 @@ struct driver_result {
 typedef void driver_result_fn(
     void *argument, const struct driver_result *result, const struct error *err);
 
-struct driver {
+/*
+ * What can be known of a driver without its code: the listener reads configurations with it and
+ * must not carry every provider's libraries. In drivers/NAME_kind.c.
+ */
+struct driver_kind {
 	const char *name;     /* in the login block: driver = NAME */
 	unsigned supports;    /* bits of enum driver_support */
 	const struct option *options; /* its own options, ending with a row without a name */
 	const char *standard_dispose; /* on_dispose when the block has none and we created the sandbox */
+};
+
+struct driver {
+	const struct driver_kind *kind;
 
 	/* Checks the settings and makes the object; no input or output. NULL with err on failure. */
 	struct driver_sandbox *(*open)(const struct driver_context *context, struct error *err);
@@ -192,10 +200,11 @@ struct driver {
 	void (*close_stream)(struct driver_stream *stream);
 };
 
-/* The drivers of this build, NULL-ended; in drivers/driver.c. */
+/* The drivers of this build, NULL-ended; in drivers/kinds.c and, with their code, drivers/driver.c. */
+extern const struct driver_kind *const driver_kinds[];
 extern const struct driver *const drivers[];
 
-/* The driver with this name, or NULL. */
+/* The driver with this name, or NULL; in drivers/driver.c. */
 const struct driver *driver_find(const char *name);
 
 #endif

@@ -4,6 +4,7 @@
  * fails has freed what it made.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/memory.h"
 #include "core/base/message.h"
@@ -302,6 +303,7 @@ void
 auth_answer_encode(struct message *message, const struct auth_answer *answer)
 {
 	message_start(message, MESSAGE_AUTH_ANSWER);
+	message->fd = answer->worker;
 	message_put_bool(message, answer->allowed);
 	message_put_bool(message, answer->no_pty);
 	message_put_text(message, answer->workspace);
@@ -314,6 +316,9 @@ auth_answer_decode(struct message *message, struct auth_answer *answer, struct e
 	answer->allowed = message_get_bool(message);
 	answer->no_pty = message_get_bool(message);
 	answer->workspace = message_get_text(message);
+	answer->worker = message_take_fd(message);
+	if (answer->allowed)
+		require(message, answer->workspace);
 	if (message_end(message, err) == 0)
 		return 0;
 	auth_answer_free(answer);
@@ -324,7 +329,66 @@ void
 auth_answer_free(struct auth_answer *answer)
 {
 	memory_free(answer->workspace);
+	if (answer->worker >= 0)
+		(void)close(answer->worker);
 	memset(answer, 0, sizeof(*answer));
+	answer->worker = -1;
+}
+
+void
+worker_configure_encode(struct message *message, const struct worker_configure *configure)
+{
+	message_start(message, MESSAGE_WORKER_CONFIGURE);
+	message->fd = configure->directory;
+	message_put_text(message, configure->login);
+	message_put_text(message, configure->workspace);
+	message_put_text(message, configure->instance);
+	message_put_text(message, configure->driver);
+}
+
+int
+worker_configure_decode(
+    struct message *message, struct worker_configure *configure, struct error *err)
+{
+	memset(configure, 0, sizeof(*configure));
+	configure->login = message_get_text(message);
+	configure->workspace = message_get_text(message);
+	configure->instance = message_get_text(message);
+	configure->driver = message_get_text(message);
+	configure->directory = message_take_fd(message);
+	require(message, configure->login);
+	require(message, configure->workspace);
+	require(message, configure->instance);
+	require(message, configure->driver);
+	if (!message->failed && configure->directory >= 0)
+		return 0;
+	worker_configure_free(configure);
+	return error_set(err, ERROR_INVALID, "the worker's configuration is malformed");
+}
+
+void
+worker_configure_free(struct worker_configure *configure)
+{
+	memory_free(configure->login);
+	memory_free(configure->workspace);
+	memory_free(configure->instance);
+	memory_free(configure->driver);
+	if (configure->directory >= 0)
+		(void)close(configure->directory);
+	memset(configure, 0, sizeof(*configure));
+	configure->directory = -1;
+}
+
+void
+worker_idle_encode(struct message *message)
+{
+	message_start(message, MESSAGE_WORKER_IDLE);
+}
+
+int
+worker_idle_decode(struct message *message, struct error *err)
+{
+	return message_end(message, err);
 }
 
 void

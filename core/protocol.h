@@ -6,10 +6,10 @@
  *
  *	session  -> listener -> auth      AUTH_REQUEST, wrapped in AUTH_CHECK by the listener
  *	auth     -> listener              AUTH_RESULT
- *	listener -> session               SESSION_START, HOST_KEY, CONNECTION, AUTH_ANSWER, WORKER_SOCKET, DRAIN
+ *	listener -> session               SESSION_START, HOST_KEY, CONNECTION, AUTH_ANSWER, DRAIN
  *	listener -> auth                  AUTH_START, AUTH_LOGIN, AUTH_READY, AUTH_CHECK
  *	listener -> worker                WORKER_CONFIGURE, WORKER_ATTACH, DRAIN
- *	worker   -> listener              WORKER_STATE
+ *	worker   -> listener              WORKER_IDLE
  *	session <-> worker                COMMAND_*
  */
 #ifndef CORE_PROTOCOL_H
@@ -30,7 +30,6 @@ enum message_type {
 	MESSAGE_CONNECTION,
 	MESSAGE_AUTH_REQUEST,
 	MESSAGE_AUTH_ANSWER,
-	MESSAGE_WORKER_SOCKET,
 	MESSAGE_DRAIN,
 	/* listener and auth */
 	MESSAGE_AUTH_START = 20,
@@ -41,7 +40,7 @@ enum message_type {
 	/* listener and worker */
 	MESSAGE_WORKER_CONFIGURE = 40,
 	MESSAGE_WORKER_ATTACH,
-	MESSAGE_WORKER_STATE,
+	MESSAGE_WORKER_IDLE,
 	/* session and worker */
 	MESSAGE_COMMAND_START = 60,
 	MESSAGE_COMMAND_STREAM,
@@ -144,11 +143,31 @@ void auth_result_free(struct auth_result *result);
 struct auth_answer {
 	bool allowed;
 	bool no_pty;
-	char *workspace; /* when allowed and signed; for the process title and the log */
+	char *workspace; /* when allowed; for the process title and the log */
+	int worker;      /* when allowed and signed: the session's end of the worker's socket, else -1;
+	                    encode passes it on; after decode free closes it unless it was taken (-1) */
 };
 void auth_answer_encode(struct message *message, const struct auth_answer *answer);
 int auth_answer_decode(struct message *message, struct auth_answer *answer, struct error *err);
 void auth_answer_free(struct auth_answer *answer);
+
+/* listener -> worker, first: which workspace it is. The settings follow in the message. */
+struct worker_configure {
+	char *login;     /* NAME */
+	char *workspace; /* NAME, NAME+INSTANCE or NAME=ID */
+	char *instance;  /* label at the provider: gateway id and workspace */
+	char *driver;
+	int directory;   /* of this workspace's own; encode passes it on; after decode it is the caller's */
+};
+void worker_configure_encode(struct message *message, const struct worker_configure *configure);
+/* Leaves the settings in the message: message_end is the caller's, after settings_get. */
+int worker_configure_decode(
+    struct message *message, struct worker_configure *configure, struct error *err);
+void worker_configure_free(struct worker_configure *configure);
+
+/* worker -> listener: nothing has used the workspace for idle_timeout; may I dispose of it and end? */
+void worker_idle_encode(struct message *message);
+int worker_idle_decode(struct message *message, struct error *err);
 
 /* listener -> worker: a session that logged in, with its end of the socket pair. */
 struct worker_attach {

@@ -58,7 +58,7 @@ buffer_grow(struct buffer *buffer, size_t needed)
 	data = memory_allocate(capacity);
 	if (buffer->data != NULL) {
 		memcpy(data, buffer->data + buffer->start, buffer->length);
-		explicit_bzero(buffer->data + buffer->start, buffer->length);
+		explicit_bzero(buffer->data, buffer->start + buffer->length);
 		memory_free(buffer->data);
 	}
 	buffer->data = data;

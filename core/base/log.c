@@ -83,19 +83,33 @@ escape_byte(char *out, unsigned char byte, bool json)
 	return length + 2;
 }
 
+/*
+ * May the byte at text, the start of a UTF-8 sequence (0: of none), stand as it is? U+0080 to U+009F
+ * are control characters too: U+009B starts a terminal's escape sequence.
+ */
+static bool
+is_plain(const char *text, size_t sequence, bool json)
+{
+	unsigned char byte;
+
+	byte = (unsigned char)*text;
+	if (sequence == 0 || byte < 0x20 || byte == 0x7f || byte == '\\' || (json && byte == '"'))
+		return false;
+	return byte != 0xc2 || (unsigned char)text[1] >= 0xa0;
+}
+
 size_t
 log_escape(char *out, size_t size, const char *text, bool json)
 {
-	size_t used, sequence;
-	unsigned char byte;
+	size_t used, left, sequence;
 
 	used = 0;
-	while (*text != '\0' && used + 7 < size) {
-		byte = (unsigned char)*text;
-		sequence = utf8_sequence(text, strlen(text));
-		if (byte < 0x20 || byte == 0x7f || byte == '\\' || (json && byte == '"') || sequence == 0) {
-			used += escape_byte(out + used, byte, json);
+	for (left = strlen(text); left > 0 && used + 7 < size; left -= sequence) {
+		sequence = utf8_sequence(text, left);
+		if (!is_plain(text, sequence, json)) {
+			used += escape_byte(out + used, (unsigned char)*text, json);
 			text++;
+			sequence = 1;
 			continue;
 		}
 		memcpy(out + used, text, sequence);

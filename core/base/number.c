@@ -88,17 +88,18 @@ int
 number_parse_duration(const char *text, int64_t *milliseconds, struct error *err)
 {
 	const struct unit *unit;
-	const char *at;
+	const char *at, *start;
 	int64_t value;
 
 	*milliseconds = 0;
 	at = text;
 	do {
+		start = at;
 		if (parse_digits(&at, &value) != 0)
 			return error_set(err, ERROR_INVALID, "\"%s\" is not a duration such as 90s or 1h30m",
 			    text);
 		unit = find_unit(durations, sizeof(durations) / sizeof(durations[0]), at);
-		if (unit == NULL && (*at != '\0' || *milliseconds != 0))
+		if (unit == NULL && (*at != '\0' || start != text))
 			return error_set(err, ERROR_INVALID, "\"%s\" has no unit of time (ms, s, m, h, d)",
 			    text);
 		if (unit != NULL)

@@ -32,7 +32,8 @@ static const char *const on_words[] = { "on", "yes", "true", "off", "no", "false
 static bool
 is_list(const struct option *option)
 {
-	return option->type == OPTION_LIST || option->type == OPTION_PAIRS || option->type == OPTION_LINES;
+	return option->type == OPTION_LIST || option->type == OPTION_PAIRS ||
+	    option->type == OPTION_LINES || option->type == OPTION_PATHS;
 }
 
 static bool
@@ -108,6 +109,8 @@ has_word(const char *list, const char *word)
 	size_t length;
 
 	length = strlen(word);
+	if (strchr(word, ' ') != NULL)
+		return false;
 	for (at = list; length > 0 && (at = strstr(at, word)) != NULL; at += length)
 		if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
 			return true;
@@ -142,8 +145,52 @@ free_value(struct value *value)
 	memory_text_wipe(value->text);
 	value->list = memory_zeroed(1, sizeof(*value->list));
 	value->text = NULL;
+	value->number = 0;
 	value->entries = 0;
 	value->is_set = false;
+}
+
+static int
+add_entry(struct value *value, const char *text, struct error *err)
+{
+	if (check_text(value->option, text, err) != 0)
+		return -1;
+	if (!value->is_set)
+		free_value(value); /* the default */
+	if (value->entries == VALUE_ENTRIES_MAX)
+		return error_set(err, ERROR_TOO_LARGE, "more than %d entries", VALUE_ENTRIES_MAX);
+	value->list = memory_list_add(value->list, value->entries, text);
+	value->entries++;
+	value->is_set = true;
+	return 0;
+}
+
+/* No entries at all, not even those of the default. */
+static int
+set_empty(struct value *value)
+{
+	free_value(value);
+	value->is_set = true;
+	return 0;
+}
+
+/* Adds each word of a line to a list. */
+static int
+add_words(struct value *value, const char *text, struct error *err)
+{
+	const char *end;
+	char *word;
+	int result;
+
+	do {
+		text += strspn(text, " \t");
+		end = text + strcspn(text, " \t");
+		word = memory_text_bounded(text, (size_t)(end - text));
+		result = add_entry(value, word, err);
+		memory_free(word);
+		text = end + strspn(end, " \t");
+	} while (result == 0 && *text != '\0');
+	return result;
 }
 
 /* Gives the value its default; a default that does not parse is a mistake in the table. */
@@ -157,7 +204,11 @@ set_standard(struct value *value)
 	if (is_number(value->option)) {
 		if (parse_number(value->option, value->option->standard, &value->number, &err) != 0)
 			log_fatal("option %s: default: %s", value->option->name, err.message);
-	} else if (!is_list(value->option)) {
+	} else if (is_list(value->option)) {
+		if (add_words(value, value->option->standard, &err) != 0)
+			log_fatal("option %s: default: %s", value->option->name, err.message);
+		value->is_set = false;
+	} else {
 		value->text = memory_text(value->option->standard);
 	}
 }
@@ -226,38 +277,6 @@ settings_each(const struct settings *settings,
 	return 0;
 }
 
-static int
-add_entry(struct value *value, const char *text, struct error *err)
-{
-	if (value->entries == VALUE_ENTRIES_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "more than %d entries", VALUE_ENTRIES_MAX);
-	if (check_text(value->option, text, err) != 0)
-		return -1;
-	value->list = memory_list_add(value->list, value->entries, text);
-	value->entries++;
-	value->is_set = true;
-	return 0;
-}
-
-/* Adds each word of a line to a list. */
-static int
-add_words(struct value *value, const char *text, struct error *err)
-{
-	const char *end;
-	char *word;
-	int result;
-
-	do {
-		text += strspn(text, " \t");
-		end = text + strcspn(text, " \t");
-		word = memory_text_bounded(text, (size_t)(end - text));
-		result = add_entry(value, word, err);
-		memory_free(word);
-		text = end + strspn(end, " \t");
-	} while (result == 0 && *text != '\0');
-	return result;
-}
-
 int
 settings_set(struct settings *settings, const char *name, const char *text, struct error *err)
 {
@@ -267,6 +286,8 @@ settings_set(struct settings *settings, const char *name, const char *text, stru
 	value = find_value(settings, name);
 	if (value == NULL)
 		return error_set(err, ERROR_NOT_FOUND, "unknown option \"%s\"", name);
+	if (is_list(value->option) && *text == '\0')
+		return set_empty(value);
 	if (value->option->type == OPTION_LIST)
 		return add_words(value, text, err);
 	if (is_list(value->option))
@@ -283,6 +304,33 @@ settings_set(struct settings *settings, const char *name, const char *text, stru
 	value->number = number;
 	value->text = memory_text(text);
 	return 0;
+}
+
+/* A value that was set under the same option, as it was checked then. */
+static void
+copy_value(struct value *value, const struct value *from)
+{
+	free_value(value);
+	memory_free(value->list);
+	value->list = memory_list(from->list);
+	value->entries = from->entries;
+	value->text = from->text == NULL ? NULL : memory_text(from->text);
+	value->number = from->number;
+	value->is_set = true;
+}
+
+void
+settings_inherit(struct settings *settings, const struct settings *base)
+{
+	const struct value *from;
+	size_t i;
+
+	for (i = 0; i < settings->count; i++) {
+		from = find_value(base, settings->values[i].option->name);
+		if (from != NULL && from->is_set && !settings->values[i].is_set &&
+		    from->option == settings->values[i].option)
+			copy_value(&settings->values[i], from);
+	}
 }
 
 void
@@ -363,15 +411,15 @@ settings_put(struct message *message, const struct settings *settings)
 	count = 0;
 	for (i = 0; i < settings->count; i++)
 		if (settings->values[i].is_set)
-			count += is_list(settings->values[i].option) ? (uint32_t)settings->values[i].entries : 1;
+			count += settings->values[i].entries > 1 ? (uint32_t)settings->values[i].entries : 1;
 	message_put_u32(message, count);
 	for (i = 0; i < settings->count; i++) {
 		value = &settings->values[i];
 		if (!value->is_set)
 			continue;
-		if (!is_list(value->option)) {
+		if (value->entries == 0) {
 			message_put_text(message, value->option->name);
-			message_put_text(message, value->text);
+			message_put_text(message, is_list(value->option) ? "" : value->text);
 		}
 		for (entry = 0; entry < value->entries; entry++) {
 			message_put_text(message, value->option->name);
@@ -389,7 +437,7 @@ get_value(struct settings *settings, const char *name, const char *text, struct 
 	if (name == NULL || text == NULL)
 		return error_set(err, ERROR_INVALID, "a setting without name or value");
 	value = find_value(settings, name);
-	if (value != NULL && is_list(value->option))
+	if (value != NULL && is_list(value->option) && *text != '\0')
 		return add_entry(value, text, err);
 	return settings_set(settings, name, text, err);
 }
@@ -435,6 +483,8 @@ settings_print(const struct settings *settings, const struct option *option, siz
 	const struct value *value;
 
 	value = require_value(settings, option->name, true);
+	if (is_list(option) && index == 0 && value->is_set && value->entries == 0)
+		return memory_text("");
 	if (is_list(option))
 		return index < value->entries ? memory_text(value->list[index]) : NULL;
 	if (index > 0 || (!value->is_set && option->standard == NULL))

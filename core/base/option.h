@@ -26,6 +26,7 @@ enum option_type {
 	OPTION_LIST,     /* given once for each entry, or several words on a line */
 	OPTION_PAIRS,    /* NAME=VALUE, given once for each entry */
 	OPTION_LINES,    /* one text an entry, spaces and all; given once for each entry */
+	OPTION_PATHS,    /* one path an entry; given once for each entry */
 };
 
 enum option_scope {
@@ -62,10 +63,17 @@ int settings_each(const struct settings *settings,
     int (*visit)(void *argument, const struct option *option), void *argument);
 
 /*
- * Sets one option from its text: replaces a single value, adds to a list. Says what is wrong in
- * err (without the option's name for a caller that has a line to point at).
+ * Sets one option from its text: replaces a single value, adds to a list (the first entry takes the
+ * place of the default; an empty text leaves the list without any). Says what is wrong in err (without the option's name for a caller that has
+ * a line to point at).
  */
 int settings_set(struct settings *settings, const char *name, const char *text, struct error *err);
+
+/*
+ * Takes over from base what is set there and not here. Only rows of a table that both were made with
+ * count: two drivers' options of one name are two options.
+ */
+void settings_inherit(struct settings *settings, const struct settings *base);
 
 /* Forgets what was set, so that the default holds again. */
 void settings_reset(struct settings *settings, const char *name);

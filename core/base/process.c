@@ -17,6 +17,7 @@
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/number.h"
 #include "core/base/process.h"
@@ -114,7 +115,7 @@ int
 process_start(int program, const char *role, const char *name, const struct process_user *user,
     pid_t *pid, int *control, struct error *err)
 {
-	char padded[TITLE_MAX + 1], ids[48], flag[] = CHILD_FLAG, end[] = "--", *copy;
+	char padded[TITLE_MAX + 1], ids[48], logging[16], flag[] = CHILD_FLAG, *copy;
 	char *argv[CHILD_ARGUMENTS + 1], **environment;
 	int pair[2];
 
@@ -122,12 +123,13 @@ process_start(int program, const char *role, const char *name, const struct proc
 		return -1;
 	(void)snprintf(padded, sizeof(padded), "%-*s", TITLE_MAX, name);
 	(void)snprintf(ids, sizeof(ids), "%ju:%ju", (uintmax_t)user->uid, (uintmax_t)user->gid);
+	(void)snprintf(logging, sizeof(logging), "%d:%d", (int)log_level(), (int)log_format());
 	copy = memory_text(role);
 	argv[0] = padded;
 	argv[1] = flag;
 	argv[2] = copy;
 	argv[3] = ids;
-	argv[4] = end;
+	argv[4] = logging;
 	argv[5] = NULL;
 	environment = make_environment();
 	*pid = fork();
@@ -144,41 +146,41 @@ process_start(int program, const char *role, const char *name, const struct proc
 	return 0;
 }
 
-/* "UID:GID" as process_start wrote it. */
+/* "A:B" as process_start wrote it, both at most max. */
 static int
-parse_user(const char *ids, struct process_user *user)
+parse_pair(const char *text, int64_t max, int64_t *first, int64_t *second)
 {
 	struct error err;
 	const char *colon;
-	int64_t uid, gid;
-	char *first;
+	char *head;
 	int result;
 
-	colon = strchr(ids, ':');
+	colon = strchr(text, ':');
 	if (colon == NULL)
 		return -1;
-	first = memory_text_bounded(ids, (size_t)(colon - ids));
-	result = number_parse(first, 0, UINT32_MAX, &uid, &err);
-	memory_free(first);
-	if (result != 0 || number_parse(colon + 1, 0, UINT32_MAX, &gid, &err) != 0)
-		return -1;
-	user->uid = (uid_t)uid;
-	user->gid = (gid_t)gid;
-	return 0;
+	head = memory_text_bounded(text, (size_t)(colon - text));
+	result = number_parse(head, 0, max, first, &err);
+	memory_free(head);
+	return result == 0 ? number_parse(colon + 1, 0, max, second, &err) : -1;
 }
 
 const char *
 process_enter(int argc, char **argv, struct process_user *user)
 {
 	static char role[32];
+	int64_t uid, gid, level, format;
 
 	if (argc != CHILD_ARGUMENTS || strcmp(argv[1], CHILD_FLAG) != 0 ||
-	    strlen(argv[2]) >= sizeof(role) || parse_user(argv[3], user) != 0)
+	    strlen(argv[2]) >= sizeof(role) || parse_pair(argv[3], UINT32_MAX, &uid, &gid) != 0 ||
+	    parse_pair(argv[4], LOG_LEVEL_DEBUG, &level, &format) != 0)
 		return NULL;
+	user->uid = (uid_t)uid;
+	user->gid = (gid_t)gid;
 	memcpy(role, argv[2], strlen(argv[2]) + 1);
 	title.area = argv[0];
 	title.size = (size_t)(argv[4] + strlen(argv[4]) + 1 - argv[0]);
 	(void)prctl(PR_SET_NAME, role);
+	log_open(role, (enum log_level)level, format == 0 ? LOG_FORMAT_TEXT : LOG_FORMAT_JSON);
 	return role;
 }
 

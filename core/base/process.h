@@ -35,7 +35,7 @@ int process_start(int program, const char *role, const char *name, const struct 
 
 /*
  * At the start of a child: reads what process_start passed on. Returns the role, or NULL when this
- * is no child of ours. Keeps argv for process_set_title.
+ * is no child of ours. Opens the log as the parent's. Keeps argv for process_set_title.
  */
 const char *process_enter(int argc, char **argv, struct process_user *user);
 

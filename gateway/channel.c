@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Session channels: what the client asks for (RFC 4254 section 6), the command that the worker
+ * runs for it, and the end: all data, then exit-status or exit-signal, EOF and CLOSE, once.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/loop.h"
+#include "core/base/memory.h"
+#include "core/base/message.h"
+#include "core/base/peer.h"
+#include "core/signal_name.h"
+#include "gateway/channel.h"
+#include "gateway/session_state.h"
+
+#define ENVIRONMENT_MAX 256
+#define ENVIRONMENT_ENTRY_MAX 32768
+#define COMMAND_MAX 262144
+#define STATUS_FAILED 255
+#define HELD_MAX (5U * 1024U * 1024U)
+
+static int
+request_pty(ssh_session ssh, ssh_channel ssh_channel, const char *term, int columns, int rows,
+    int x_pixels, int y_pixels, void *argument)
+{
+	struct channel *channel = argument;
+
+	(void)ssh;
+	(void)ssh_channel;
+	if (channel->stage != CHANNEL_IDLE || channel->pty || channel->session->no_pty)
+		return -1;
+	channel->pty = true;
+	channel->term = memory_text(term == NULL ? "" : term);
+	channel->columns = (uint32_t)columns;
+	channel->rows = (uint32_t)rows;
+	channel->x_pixels = (uint32_t)x_pixels;
+	channel->y_pixels = (uint32_t)y_pixels;
+	return 0;
+}
+
+static int
+request_environment(
+    ssh_session ssh, ssh_channel ssh_channel, const char *name, const char *value, void *argument)
+{
+	struct channel *channel = argument;
+	char *entry;
+
+	(void)ssh;
+	(void)ssh_channel;
+	if (channel->stage != CHANNEL_IDLE || channel->environment_count == ENVIRONMENT_MAX ||
+	    *name == '\0' || strchr(name, '=') != NULL ||
+	    strlen(name) + strlen(value) > ENVIRONMENT_ENTRY_MAX)
+		return 1;
+	entry = memory_text_format("%s=%s", name, value);
+	channel->environment =
+	    memory_list_add(channel->environment, channel->environment_count++, entry);
+	memory_free(entry);
+	return 0;
+}
+
+/* Asks the worker for a command; -1 when there is one already, or no worker. */
+static int
+start_command(struct channel *channel, enum command_kind kind, const char *text)
+{
+	struct session *session = channel->session;
+	struct command_start start = { 0 };
+	struct message message;
+
+	if (channel->stage != CHANNEL_IDLE || session->draining ||
+	    (text != NULL && strlen(text) > COMMAND_MAX))
+		return -1;
+	channel->command = ++session->last_command;
+	channel->stage = CHANNEL_STARTING;
+	start.id = channel->command;
+	start.kind = kind;
+	start.command = text == NULL ? NULL : memory_text(text);
+	start.environment = memory_list(channel->environment);
+	start.pty = channel->pty;
+	start.term = channel->pty ? memory_text(channel->term) : NULL;
+	start.columns = channel->columns;
+	start.rows = channel->rows;
+	start.x_pixels = channel->x_pixels;
+	start.y_pixels = channel->y_pixels;
+	command_start_encode(&message, &start);
+	command_start_free(&start);
+	session_send_worker(session, &message);
+	return 0;
+}
+
+static int
+request_shell(ssh_session ssh, ssh_channel ssh_channel, void *argument)
+{
+	(void)ssh;
+	(void)ssh_channel;
+	return start_command(argument, COMMAND_SHELL, NULL) == 0 ? 0 : 1;
+}
+
+static int
+request_exec(ssh_session ssh, ssh_channel ssh_channel, const char *command, void *argument)
+{
+	(void)ssh;
+	(void)ssh_channel;
+	return start_command(argument, COMMAND_EXEC, command) == 0 ? 0 : 1;
+}
+
+static int
+request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *argument)
+{
+	(void)ssh;
+	(void)ssh_channel;
+	(void)argument;
+	log_info("subsystem %s was refused: there is none of this name", name);
+	return 1;
+}
+
+static int
+request_resize(ssh_session ssh, ssh_channel ssh_channel, int columns, int rows, int x_pixels,
+    int y_pixels, void *argument)
+{
+	struct channel *channel = argument;
+	struct command_resize resize = { 0 };
+	struct message message;
+
+	(void)ssh;
+	(void)ssh_channel;
+	if (!channel->pty || channel->stage == CHANNEL_CLOSED)
+		return 1;
+	channel->columns = resize.columns = (uint32_t)columns;
+	channel->rows = resize.rows = (uint32_t)rows;
+	channel->x_pixels = resize.x_pixels = (uint32_t)x_pixels;
+	channel->y_pixels = resize.y_pixels = (uint32_t)y_pixels;
+	if (channel->stage == CHANNEL_IDLE)
+		return 0;
+	resize.id = channel->command;
+	command_resize_encode(&message, &resize);
+	session_send_worker(channel->session, &message);
+	return 0;
+}
+
+static void
+request_signal(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *argument)
+{
+	struct channel *channel = argument;
+	struct command_signal request = { 0 };
+	struct message message;
+
+	(void)ssh;
+	(void)ssh_channel;
+	if (channel->stage != CHANNEL_STARTING && channel->stage != CHANNEL_RUNNING)
+		return;
+	if (signal_number(name) == 0) {
+		log_debug("unknown signal %s", name);
+		return;
+	}
+	request.id = channel->command;
+	request.name = memory_text(name);
+	command_signal_encode(&message, &request);
+	command_signal_free(&request);
+	session_send_worker(channel->session, &message);
+}
+
+static void
+channel_eof(ssh_session ssh, ssh_channel ssh_channel, void *argument)
+{
+	struct channel *channel = argument;
+
+	(void)ssh;
+	(void)ssh_channel;
+	channel->input_eof = true;
+}
+
+static void
+channel_closed(ssh_session ssh, ssh_channel ssh_channel, void *argument)
+{
+	struct channel *channel = argument;
+
+	(void)ssh;
+	(void)ssh_channel;
+	channel->stage = CHANNEL_CLOSED;
+}
+
+static void
+set_callbacks(struct channel *channel)
+{
+	channel->callbacks.userdata = channel;
+	channel->callbacks.channel_data_function = channel_data;
+	channel->callbacks.channel_eof_function = channel_eof;
+	channel->callbacks.channel_close_function = channel_closed;
+	channel->callbacks.channel_signal_function = request_signal;
+	channel->callbacks.channel_pty_request_function = request_pty;
+	channel->callbacks.channel_shell_request_function = request_shell;
+	channel->callbacks.channel_exec_request_function = request_exec;
+	channel->callbacks.channel_env_request_function = request_environment;
+	channel->callbacks.channel_subsystem_request_function = request_subsystem;
+	channel->callbacks.channel_pty_window_change_function = request_resize;
+	ssh_callbacks_init(&channel->callbacks);
+}
+
+static void
+init_stream(struct stream *stream, struct channel *channel)
+{
+	stream->channel = channel;
+	stream->fd = -1;
+}
+
+ssh_channel
+channel_open(ssh_session ssh, void *argument)
+{
+	struct session *session = argument;
+	struct channel *channel;
+
+	if (session->channel_count >= session->start.max_channels || session->draining) {
+		log_info("a channel was refused: %u are open", session->channel_count);
+		return NULL;
+	}
+	channel = memory_zeroed(1, sizeof(*channel));
+	channel->ssh = ssh_channel_new(ssh);
+	if (channel->ssh == NULL) {
+		memory_free(channel);
+		return NULL;
+	}
+	channel->session = session;
+	init_stream(&channel->input, channel);
+	init_stream(&channel->output, channel);
+	init_stream(&channel->errors, channel);
+	buffer_init(&channel->input_held, HELD_MAX);
+	buffer_init(&channel->output_held, HELD_MAX);
+	channel->quiet = loop_timer_new(session->loop, channel_quiet_expired, channel);
+	set_callbacks(channel);
+	if (ssh_set_channel_callbacks(channel->ssh, &channel->callbacks) != SSH_OK)
+		log_error("cannot set the callbacks of a channel: %s", ssh_get_error(ssh));
+	channel->next = session->channels;
+	session->channels = channel;
+	session->channel_count++;
+	return channel->ssh;
+}
+
+/* Tells the worker that the client has no more interest: what still runs is ended. */
+static void
+release_command(struct channel *channel)
+{
+	struct message message;
+
+	if (channel->command == 0 || channel->session->worker == NULL)
+		return;
+	command_id_encode(&message, MESSAGE_COMMAND_CLOSE, channel->command);
+	peer_send(channel->session->worker, &message);
+}
+
+static void
+free_channel(struct channel *channel)
+{
+	release_command(channel);
+	stream_close(&channel->input);
+	stream_close(&channel->output);
+	stream_close(&channel->errors);
+	(void)ssh_remove_channel_callbacks(channel->ssh, &channel->callbacks);
+	/* The first call may only get as far as EOF: see ssh_channel_close in libssh 0.10. */
+	if (ssh_channel_close(channel->ssh) != SSH_OK)
+		(void)ssh_channel_close(channel->ssh);
+	ssh_channel_free(channel->ssh);
+	loop_timer_free(channel->quiet);
+	buffer_free(&channel->input_held);
+	buffer_free(&channel->output_held);
+	command_exit_free(&channel->ended);
+	memory_list_free(channel->environment);
+	memory_free(channel->term);
+	channel->session->channel_count--;
+	memory_free(channel);
+}
+
+/* The last words: a line for stderr, once everything before it was sent. True when there was one. */
+static bool
+say_last_words(struct channel *channel)
+{
+	char text[ERROR_MESSAGE_MAX + 64];
+
+	if (channel->note_sent)
+		return false;
+	channel->note_sent = true;
+	if (channel->ended.failed)
+		(void)snprintf(text, sizeof(text), "rws: %s: %s%s\n",
+		    error_kind(channel->ended.failure.code)->name, channel->ended.failure.message,
+		    channel->pty ? "\r" : "");
+	else if (channel->ended.note != NULL)
+		(void)snprintf(text, sizeof(text), "rws: %s%s\n", channel->ended.note,
+		    channel->pty ? "\r" : "");
+	else
+		return false;
+	channel_say(channel, text);
+	return true;
+}
+
+/* RFC 4254 section 6.10: exactly one of exit-status and exit-signal, then EOF, then CLOSE. */
+static void
+send_end(struct channel *channel)
+{
+	const char *name;
+
+	name = channel->ended.signaled ? signal_name((int)channel->ended.status) : NULL;
+	if (name != NULL)
+		(void)ssh_channel_request_send_exit_signal(
+		    channel->ssh, name, channel->ended.core ? 1 : 0, "", "");
+	else
+		(void)ssh_channel_request_send_exit_status(channel->ssh, (int)channel->ended.status);
+	log_debug("command %u ended: %s %u", channel->command,
+	    channel->ended.signaled ? "signal" : "status", channel->ended.status);
+	channel->stage = CHANNEL_CLOSED;
+}
+
+/* Sends the end once all output is on its way; true when something was written. */
+static bool
+finish(struct channel *channel)
+{
+	if (!channel->has_ended || channel->stage == CHANNEL_CLOSED || channel->output_held.length > 0 ||
+	    channel->output.fd >= 0 || channel->errors.fd >= 0)
+		return false;
+	if (say_last_words(channel))
+		return true;
+	send_end(channel);
+	return true;
+}
+
+bool
+channels_advance(struct session *session)
+{
+	struct channel **place, *channel;
+	bool moved;
+
+	moved = false;
+	place = &session->channels;
+	while ((channel = *place) != NULL) {
+		if (channel->stage != CHANNEL_CLOSED && channel_stream_advance(channel))
+			moved = true;
+		if (finish(channel))
+			moved = true;
+		if (channel->stage == CHANNEL_CLOSED) {
+			*place = channel->next;
+			free_channel(channel);
+		} else {
+			place = &channel->next;
+		}
+	}
+	return moved;
+}
+
+void
+channels_watch(struct session *session)
+{
+	struct channel *channel;
+
+	for (channel = session->channels; channel != NULL; channel = channel->next)
+		channel_stream_watch(channel);
+}
+
+void
+channels_free(struct session *session)
+{
+	struct channel *channel;
+
+	while ((channel = session->channels) != NULL) {
+		session->channels = channel->next;
+		free_channel(channel);
+	}
+}
+
+static void
+fail_channel(struct channel *channel, const struct error *err)
+{
+	if (channel->command == 0 || channel->has_ended)
+		return;
+	channel->has_ended = true;
+	channel->ended.failed = true;
+	channel->ended.failure = *err;
+	channel->ended.status = STATUS_FAILED;
+	/* Nothing more can be known of the streams; what is in them is still shown. */
+	channel->output.ready = channel->errors.ready = true;
+	channel->stage = CHANNEL_RUNNING;
+	channel->input.ended = channel->input.fd < 0;
+}
+
+void
+channels_fail(struct session *session, const struct error *err)
+{
+	struct channel *channel;
+
+	for (channel = session->channels; channel != NULL; channel = channel->next)
+		fail_channel(channel, err);
+}
+
+void
+channels_announce(struct session *session, const char *text)
+{
+	struct channel *channel;
+
+	for (channel = session->channels; channel != NULL; channel = channel->next)
+		if (channel->pty && channel->command != 0)
+			channel_say(channel, text);
+}
+
+static struct channel *
+find_channel(struct session *session, uint32_t command)
+{
+	struct channel *channel;
+
+	for (channel = session->channels; channel != NULL; channel = channel->next)
+		if (channel->command == command && channel->stage != CHANNEL_CLOSED)
+			return channel;
+	return NULL;
+}
+
+/* A pty's one descriptor serves both directions; each is watched by itself. */
+static void
+open_terminal(struct channel *channel, int fd)
+{
+	int duplicate;
+
+	duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	stream_open(&channel->output, fd);
+	if (duplicate >= 0)
+		stream_open(&channel->input, duplicate);
+	else
+		channel->input.ended = true;
+}
+
+int
+channel_take_stream(void *argument, struct message *message, struct error *err)
+{
+	struct session *session = argument;
+	struct command_stream stream;
+	struct channel *channel;
+
+	if (command_stream_decode(message, &stream, err) != 0)
+		return -1;
+	channel = find_channel(session, stream.id);
+	if (channel == NULL) {
+		/* The client closed the channel meanwhile. */
+		(void)close(stream.fd);
+		return 0;
+	}
+	channel->max_stream = stream.max_stream;
+	if (stream.kind == COMMAND_TERMINAL)
+		open_terminal(channel, stream.fd);
+	else if (stream.kind == COMMAND_INPUT)
+		stream_open(&channel->input, stream.fd);
+	else if (stream.kind == COMMAND_OUTPUT)
+		stream_open(&channel->output, stream.fd);
+	else
+		stream_open(&channel->errors, stream.fd);
+	if (stream.last) {
+		channel->stage = CHANNEL_RUNNING;
+		channel->input.ended = channel->input.fd < 0;
+	}
+	return 0;
+}
+
+int
+channel_take_progress(void *argument, struct message *message, struct error *err)
+{
+	struct command_progress progress;
+	struct channel *channel;
+	char *line;
+
+	if (command_progress_decode(message, &progress, err) != 0)
+		return -1;
+	channel = find_channel(argument, progress.id);
+	if (channel != NULL && channel->pty) {
+		line = memory_text_format("rws: %s\r\n", progress.text);
+		channel_say(channel, line);
+		memory_free(line);
+	}
+	command_progress_free(&progress);
+	return 0;
+}
+
+int
+channel_take_exit(void *argument, struct message *message, struct error *err)
+{
+	struct command_exit ended;
+	struct channel *channel;
+
+	if (command_exit_decode(message, &ended, err) != 0)
+		return -1;
+	channel = find_channel(argument, ended.id);
+	if (channel == NULL || channel->has_ended) {
+		command_exit_free(&ended);
+		return 0;
+	}
+	channel->ended = ended;
+	channel->has_ended = true;
+	channel->stage = CHANNEL_RUNNING;
+	channel->input.ended = channel->input.fd < 0;
+	if (ended.failed)
+		channel->ended.status = STATUS_FAILED;
+	/* What is left in the streams is read to its end, and then the end is sent. */
+	channel->output.ready = channel->errors.ready = true;
+	return 0;
+}

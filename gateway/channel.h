@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The session channels of a connection and the commands behind them. channel.c answers requests
+ * and ends channels; channel_stream.c moves the bytes.
+ */
+#ifndef GATEWAY_CHANNEL_H
+#define GATEWAY_CHANNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <libssh/callbacks.h>
+#include <libssh/libssh.h>
+
+#include "core/base/buffer.h"
+#include "core/protocol.h"
+
+struct loop_timer;
+struct loop_watch;
+struct session;
+
+/* One descriptor of a command. */
+struct stream {
+	struct channel *channel;
+	struct loop_watch *watch;
+	int fd;     /* -1: not there yet, or closed */
+	bool ready; /* the loop saw it readable or writable */
+	bool ended; /* no more bytes will come or go */
+};
+
+enum channel_stage {
+	CHANNEL_IDLE,     /* open, nothing asked for yet */
+	CHANNEL_STARTING, /* the worker was asked */
+	CHANNEL_RUNNING,  /* all descriptors are here */
+	CHANNEL_CLOSED,   /* the end was sent, or the client closed it: to be freed */
+};
+
+struct channel {
+	struct channel *next;
+	struct session *session;
+	ssh_channel ssh;
+	struct ssh_channel_callbacks_struct callbacks;
+	enum channel_stage stage;
+	uint32_t command; /* 0 until started */
+
+	/* what the client asked for before the command */
+	bool pty;
+	char *term;
+	uint32_t columns, rows, x_pixels, y_pixels;
+	char **environment;
+	size_t environment_count;
+
+	/* towards the command */
+	struct stream input;      /* a pty's descriptor is output.fd; input.fd is then its duplicate */
+	size_t unread;            /* bytes that wait in libssh's buffer */
+	struct buffer input_held; /* taken from libssh, not yet by the command */
+	bool input_eof;           /* the client sent EOF */
+	size_t taken;             /* bytes since the window was last raised */
+
+	/* towards the client */
+	struct stream output, errors;
+	struct buffer output_held; /* taken from a stream, not yet by libssh */
+	bool held_is_errors;
+	uint64_t sent, max_stream;
+	bool limit_told;
+	struct loop_timer *quiet; /* runs while nothing but time tells whether a pty has more to say */
+
+	bool has_ended;
+	struct command_exit ended;
+	bool note_sent;
+};
+
+/* The callback of libssh for "session" channels. */
+ssh_channel channel_open(ssh_session ssh, void *argument);
+
+/*
+ * Moves what can be moved on all channels and ends those that are done. Returns true when there may
+ * be more to move once libssh has sent what it was given.
+ */
+bool channels_advance(struct session *session);
+
+/* Says what the loop should wait for. */
+void channels_watch(struct session *session);
+
+/* Ends every channel: HUP and the rest of it for what runs. */
+void channels_free(struct session *session);
+
+/* Ends every command with an error (the worker is gone). */
+void channels_fail(struct session *session, const struct error *err);
+
+/* Says something on every terminal. */
+void channels_announce(struct session *session, const char *text);
+
+/* Messages of the worker. */
+int channel_take_stream(void *argument, struct message *message, struct error *err);
+int channel_take_progress(void *argument, struct message *message, struct error *err);
+int channel_take_exit(void *argument, struct message *message, struct error *err);
+
+/* channel_stream.c */
+void stream_open(struct stream *stream, int fd);
+void stream_close(struct stream *stream);
+int channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size, int is_stderr,
+    void *argument);
+bool channel_stream_advance(struct channel *channel);
+void channel_stream_watch(struct channel *channel);
+void channel_quiet_expired(void *argument);
+
+/* Writes to the client's stderr (stdout on a pty); what does not fit now is held. */
+void channel_say(struct channel *channel, const char *text);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The bytes of a channel. Both directions are pulled, never pushed: output is read from the command
+ * only when the window has room and libssh has nothing left to send; input stays in libssh's buffer,
+ * whose window is what holds the client back, until the command takes it.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/descriptor.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/loop.h"
+#include "core/base/memory.h"
+#include "core/base/message.h"
+#include "core/base/peer.h"
+#include "gateway/channel.h"
+#include "gateway/session_state.h"
+
+#define OUTPUT_ROUND 262144
+#define INPUT_ROUND 65536
+/* What one channel may hold back, and all of a connection together. */
+#define WINDOW_MAX (4U * 1024U * 1024U)
+#define WINDOW_ALL (8U * 1024U * 1024U)
+/* A client that sends past its window is cut off here; slack for a last packet and libssh's own growth. */
+#define UNREAD_MAX (WINDOW_MAX + 1024U * 1024U)
+/* ms; how long a pty whose command has ended may be held open in silence by somebody else. */
+#define QUIET_WAIT 250
+
+/* Shared by all channels of the process; pages that are never touched cost nothing. */
+static unsigned char scratch[WINDOW_MAX];
+
+static void
+stream_ready(void *argument, unsigned events)
+{
+	struct stream *stream = argument;
+
+	(void)events;
+	stream->ready = true;
+	/* Asked for again by channel_stream_watch, once it was served. */
+	loop_watch_change(stream->watch, 0);
+	if ((events & LOOP_HANGUP) != 0) {
+		/* A hang-up is reported whatever is asked for, and would keep the loop awake. */
+		loop_unwatch(stream->watch);
+		stream->watch = NULL;
+	}
+}
+
+void
+stream_open(struct stream *stream, int fd)
+{
+	struct error err;
+
+	stream->fd = fd;
+	stream->ready = true;
+	stream->ended = false;
+	if (descriptor_nonblock(fd, &err) != 0) {
+		log_error("%s", err.message);
+		stream_close(stream);
+		return;
+	}
+	stream->watch = loop_watch(stream->channel->session->loop, fd, 0, stream_ready, stream);
+}
+
+void
+stream_close(struct stream *stream)
+{
+	loop_unwatch(stream->watch);
+	stream->watch = NULL;
+	descriptor_close(&stream->fd);
+	stream->ended = true;
+}
+
+/* The command's stdin is at its end: closed for a pipe, half closed for a socket, left alone for a pty. */
+static void
+end_input(struct channel *channel)
+{
+	if (channel->input.fd >= 0 && !channel->pty)
+		(void)shutdown(channel->input.fd, SHUT_WR);
+	stream_close(&channel->input);
+}
+
+/* Writes what the command takes now; nobody reads any more: what comes is dropped, as sshd does. */
+static size_t
+write_input(struct channel *channel, const unsigned char *data, size_t size)
+{
+	ssize_t written;
+
+	if (channel->input.ended)
+		return size;
+	written = write(channel->input.fd, data, size);
+	if (written >= 0) {
+		if ((size_t)written < size)
+			channel->input.ready = false;
+		return (size_t)written;
+	}
+	if (errno == EAGAIN || errno == EINTR) {
+		channel->input.ready = false;
+		return 0;
+	}
+	stream_close(&channel->input);
+	return size;
+}
+
+/*
+ * libssh's callback for data: passes on what the command takes at once. The rest stays in libssh's
+ * buffer and is not offered again, so it is fetched by take_unread.
+ */
+int
+channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size, int is_stderr,
+    void *argument)
+{
+	struct channel *channel = argument;
+	size_t written;
+
+	(void)ssh;
+	(void)ssh_channel;
+	if (is_stderr != 0 || channel->stage == CHANNEL_CLOSED)
+		return (int)size;
+	written = 0;
+	if (channel->input_held.length == 0 && (channel->input.ended || channel->input.fd >= 0))
+		written = write_input(channel, data, size);
+	channel->taken += written;
+	channel->unread = size - written;
+	if (channel->unread > UNREAD_MAX)
+		channel->session->dead = true;
+	return (int)written;
+}
+
+/* Raises the window of a busy channel to its share: libssh before 0.11 keeps it too small for a long line. */
+static void
+raise_window(struct channel *channel)
+{
+#if LIBSSH_VERSION_INT < SSH_VERSION_INT(0, 11, 0)
+	uint32_t share;
+	int got;
+
+	share = WINDOW_ALL / channel->session->channel_count;
+	if (share > WINDOW_MAX)
+		share = WINDOW_MAX;
+	if (channel->unread > 0 || channel->input_eof || channel->taken < share / 8)
+		return;
+	channel->taken = 0;
+	/* Asks for that much, takes what is there (little), and sets the window to what was asked for. */
+	got = ssh_channel_read_timeout(channel->ssh, scratch, share, 0, 0);
+	if (got <= 0)
+		return;
+	channel->unread -= (size_t)got < channel->unread ? (size_t)got : channel->unread;
+	(void)buffer_append(&channel->input_held, scratch, (size_t)got);
+#else
+	channel->taken = 0;
+#endif
+}
+
+static void
+flush_held_input(struct channel *channel)
+{
+	size_t written;
+
+	while (channel->input_held.length > 0 && (channel->input.ready || channel->input.ended)) {
+		written = write_input(
+		    channel, buffer_data(&channel->input_held), channel->input_held.length);
+		if (written == 0)
+			break;
+		buffer_consume(&channel->input_held, written);
+	}
+}
+
+/* Fetches what is waiting in libssh's buffer for as long as the command takes it. */
+static void
+take_unread(struct channel *channel)
+{
+	size_t size, written;
+	int got;
+
+	while (channel->unread > 0 && channel->input_held.length == 0 &&
+	    (channel->input.ended || (channel->input.fd >= 0 && channel->input.ready))) {
+		size = channel->unread < INPUT_ROUND ? channel->unread : INPUT_ROUND;
+		got = ssh_channel_read_timeout(channel->ssh, scratch, (uint32_t)size, 0, 0);
+		if (got <= 0) {
+			channel->unread = 0;
+			break;
+		}
+		channel->unread -= (size_t)got < channel->unread ? (size_t)got : channel->unread;
+		channel->taken += (size_t)got;
+		written = write_input(channel, scratch, (size_t)got);
+		(void)buffer_append(&channel->input_held, scratch + written, (size_t)got - written);
+	}
+}
+
+static void
+advance_input(struct channel *channel)
+{
+	if (channel->stage != CHANNEL_RUNNING)
+		return;
+	flush_held_input(channel);
+	take_unread(channel);
+	raise_window(channel);
+	flush_held_input(channel);
+	if (channel->input_eof && channel->unread == 0 && channel->input_held.length == 0 &&
+	    !channel->input.ended)
+		end_input(channel);
+}
+
+/* Writes held output; true when something went out. */
+static bool
+flush_held_output(struct channel *channel)
+{
+	uint32_t window, size;
+	int written;
+
+	window = ssh_channel_window_size(channel->ssh);
+	size = (uint32_t)channel->output_held.length;
+	if (size > window)
+		size = window;
+	if (size == 0)
+		return false;
+	if (channel->held_is_errors)
+		written = ssh_channel_write_stderr(channel->ssh, buffer_data(&channel->output_held), size);
+	else
+		written = ssh_channel_write(channel->ssh, buffer_data(&channel->output_held), size);
+	if (written <= 0)
+		return false;
+	buffer_consume(&channel->output_held, (size_t)written);
+	return true;
+}
+
+void
+channel_say(struct channel *channel, const char *text)
+{
+	if (channel->output_held.length > 0 && channel->held_is_errors == channel->pty)
+		return; /* the client is not reading anyway */
+	channel->held_is_errors = !channel->pty;
+	if (buffer_append_text(&channel->output_held, text) != 0)
+		log_debug("no room to tell the client: %s", text);
+	(void)flush_held_output(channel);
+}
+
+/* Counts output against the login's limit; the worker stops the command when it is told. */
+static void
+count_output(struct channel *channel, size_t size)
+{
+	struct message message;
+
+	channel->sent += size;
+	if (channel->max_stream == 0 || channel->sent <= channel->max_stream || channel->limit_told)
+		return;
+	channel->limit_told = true;
+	if (channel->session->worker == NULL)
+		return;
+	command_id_encode(&message, MESSAGE_COMMAND_LIMIT, channel->command);
+	peer_send(channel->session->worker, &message);
+}
+
+/* How much of size may still be shown to the client. */
+static size_t
+within_limit(const struct channel *channel, size_t size)
+{
+	uint64_t left;
+
+	if (channel->max_stream == 0)
+		return size;
+	left = channel->sent < channel->max_stream ? channel->max_stream - channel->sent : 0;
+	return size < left ? size : (size_t)left;
+}
+
+/*
+ * Reading found nothing. While the command runs that means to wait. Afterwards a pipe that is
+ * empty is at its end, whoever else still holds it; a pty may still have bytes under way inside the
+ * kernel, so it gets a moment of silence.
+ */
+static void
+found_nothing(struct channel *channel, struct stream *stream)
+{
+	stream->ready = false;
+	if (channel->has_ended && !channel->pty)
+		stream_close(stream);
+	else if ((channel->has_ended || stream->watch == NULL) && !loop_timer_running(channel->quiet))
+		loop_timer_start(channel->quiet, QUIET_WAIT);
+}
+
+void
+channel_quiet_expired(void *argument)
+{
+	struct channel *channel = argument;
+
+	if (channel->has_ended)
+		stream_close(&channel->output);
+	else
+		channel->output.ready = true;
+}
+
+/* Moves one round of a stream to the client; true when there was something to move. */
+static bool
+advance_output(struct channel *channel, struct stream *stream)
+{
+	size_t room, shown;
+	ssize_t got;
+	int written;
+
+	room = ssh_channel_window_size(channel->ssh);
+	if (stream->fd < 0 || !stream->ready || room == 0 || channel->output_held.length > 0)
+		return false;
+	got = read(stream->fd, scratch, room < OUTPUT_ROUND ? room : OUTPUT_ROUND);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+		found_nothing(channel, stream);
+		return false;
+	}
+	if (got <= 0) {
+		/* EIO is how a pty says that its last process is gone. */
+		stream_close(stream);
+		return false;
+	}
+	loop_timer_stop(channel->quiet);
+	shown = within_limit(channel, (size_t)got);
+	count_output(channel, (size_t)got);
+	if (shown == 0)
+		return true;
+	if (stream == &channel->errors)
+		written = ssh_channel_write_stderr(channel->ssh, scratch, (uint32_t)shown);
+	else
+		written = ssh_channel_write(channel->ssh, scratch, (uint32_t)shown);
+	if (written < 0)
+		written = 0; /* closed: the callback has said so, or will */
+	if ((size_t)written < shown) {
+		/* During a key exchange libssh takes nothing. */
+		channel->held_is_errors = stream == &channel->errors;
+		(void)buffer_append(&channel->output_held, scratch + written, shown - (size_t)written);
+	}
+	return true;
+}
+
+bool
+channel_stream_advance(struct channel *channel)
+{
+	bool moved;
+
+	advance_input(channel);
+	if (!channel->session->writable)
+		return false;
+	moved = flush_held_output(channel);
+	if (advance_output(channel, &channel->errors))
+		moved = true;
+	if (advance_output(channel, &channel->output))
+		moved = true;
+	return moved;
+}
+
+static void
+watch_stream(struct stream *stream, bool wanted, unsigned events)
+{
+	if (stream->watch != NULL)
+		loop_watch_change(stream->watch, wanted && !stream->ready ? events : 0);
+}
+
+void
+channel_stream_watch(struct channel *channel)
+{
+	bool room;
+
+	room = ssh_channel_window_size(channel->ssh) > 0 && channel->output_held.length == 0 &&
+	    channel->session->writable;
+	watch_stream(&channel->output, room, LOOP_READ);
+	watch_stream(&channel->errors, room, LOOP_READ);
+	watch_stream(&channel->input, channel->unread > 0 || channel->input_held.length > 0, LOOP_WRITE);
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The listener process: binds, accepts, throttles; starts the others and reaps them.
+ *
+ * Started by: the operator (systemd, make run).
+ * User and rights: as started; root lets the others become the configured user. May fork and exec.
+ * Descriptors: standard ones, the listening sockets, a socket to each process it started.
+ * Secrets: the configuration, provider credentials included, to hand each worker its own.
+ * Reaches: the configuration, the host keys, the state directory; no host.
+ * Messages: see listener_session.c, listener_auth.c and listener_worker.c. It parses nothing that
+ *	comes from the network: sockets are passed on unread, requests to log in unopened.
+ * Ends: on SIGTERM or SIGINT, once its sessions have ended or drain_grace is over.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "conf/conf.h"
+#include "core/base/confine.h"
+#include "core/base/descriptor.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/loop.h"
+#include "core/base/memory.h"
+#include "core/base/option.h"
+#include "core/driver.h"
+#include "gateway/listener.h"
+#include "gateway/listener_state.h"
+#include "keys/hostkey.h"
+
+#define BACKLOG 512
+#define ACCEPTS_A_ROUND 32
+#define NOBODY 65534
+/* ms between a session being told to end at once and the process being killed. */
+#define KILL_WAIT 3000
+
+static struct listener listener;
+
+/* "ADDR:PORT" or "[ADDR]:PORT", as the log and the configuration write it. */
+static void
+format_address(char *out, size_t size, const char *address, const char *port)
+{
+	(void)snprintf(out, size, strchr(address, ':') != NULL ? "[%s]:%s" : "%s:%s", address, port);
+}
+
+/* The parts of a listen entry; new texts. */
+static int
+split_address(const char *text, char **host, char **port, struct error *err)
+{
+	const char *colon;
+
+	colon = strrchr(text, ':');
+	if (colon == NULL || colon == text || colon[1] == '\0')
+		return error_set(err, ERROR_INVALID, "listen: \"%s\" is not ADDRESS:PORT", text);
+	*port = memory_text(colon + 1);
+	if (text[0] == '[' && colon[-1] == ']')
+		*host = memory_text_bounded(text + 1, (size_t)(colon - text) - 2);
+	else
+		*host = memory_text_bounded(text, (size_t)(colon - text));
+	return 0;
+}
+
+static int
+bind_socket(const struct addrinfo *info, struct error *err)
+{
+	int fd, on = 1;
+
+	fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return error_system(err, errno, "socket");
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+	    (info->ai_family == AF_INET6 &&
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0) ||
+	    bind(fd, info->ai_addr, info->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
+		error_system(err, errno, "bind");
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int
+open_socket(const char *text, struct error *err)
+{
+	struct addrinfo hints = { 0 }, *info;
+	char *host, *port;
+	int fd, result;
+
+	host = port = NULL;
+	if (split_address(text, &host, &port, err) != 0)
+		return -1;
+	hints.ai_socktype = SOCK_STREAM;
+	hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
+	fd = -1;
+	result = getaddrinfo(host, port, &hints, &info);
+	if (result != 0) {
+		error_set(err, ERROR_INVALID, "listen: %s: %s", text, gai_strerror(result));
+	} else {
+		fd = bind_socket(info, err);
+		if (fd < 0)
+			error_wrap(err, "listen on %s", text);
+		freeaddrinfo(info);
+	}
+	memory_free(host);
+	memory_free(port);
+	return fd;
+}
+
+static void
+log_listening(int fd)
+{
+	char host[ADDRESS_TEXT_MAX], port[16], text[ADDRESS_TEXT_MAX + 24];
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0 ||
+	    getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port, sizeof(port),
+		NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return;
+	format_address(text, sizeof(text), host, port);
+	log_info("listening on %s", text);
+}
+
+/* Is there room for one more connection from this address? Says so in the log when not. */
+static bool
+admit(struct listener *self, const char *address)
+{
+	const struct settings *settings = conf_global(self->conf);
+
+	if (self->total >= (unsigned)settings_number(settings, "max_connections"))
+		log_info("connection from %s refused: %u connections are open", address, self->total);
+	else if (self->starting >= (unsigned)settings_number(settings, "max_startups"))
+		log_info("connection from %s refused: %u have yet to log in", address, self->starting);
+	else if (listener_count_source(self, address) >=
+	    (unsigned)settings_number(settings, "max_startups_per_source"))
+		log_info("connection from %s refused: too many of its own have yet to log in", address);
+	else
+		return true;
+	return false;
+}
+
+static void
+accept_one(struct listener *self, int fd, const struct sockaddr *from, socklen_t size)
+{
+	char address[ADDRESS_TEXT_MAX], port[16];
+
+	if (getnameinfo(from, size, address, sizeof(address), port, sizeof(port),
+		NI_NUMERICHOST | NI_NUMERICSERV) != 0 ||
+	    !admit(self, address)) {
+		(void)close(fd);
+		return;
+	}
+	listener_start_session(self, fd, address, (uint32_t)strtoul(port, NULL, 10));
+}
+
+static void
+socket_ready(void *argument, unsigned events)
+{
+	int *listening = argument;
+	struct sockaddr_storage from;
+	socklen_t size;
+	int i, fd;
+
+	(void)events;
+	for (i = 0; i < ACCEPTS_A_ROUND; i++) {
+		size = sizeof(from);
+		fd = accept4(*listening, (struct sockaddr *)&from, &size, SOCK_CLOEXEC);
+		if (fd < 0) {
+			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+				log_error("accept: errno %d", errno);
+			break;
+		}
+		accept_one(&listener, fd, (struct sockaddr *)&from, size);
+	}
+	listener_fill_spares(&listener);
+}
+
+static int
+open_sockets(struct listener *self, struct error *err)
+{
+	char *const *list;
+	size_t i;
+
+	list = settings_list(conf_global(self->conf), "listen");
+	for (i = 0; list[i] != NULL; i++) {
+		if (i == LISTEN_MAX)
+			return error_set(err, ERROR_TOO_LARGE, "more than %d addresses to listen on",
+			    LISTEN_MAX);
+		self->sockets[i] = open_socket(list[i], err);
+		if (self->sockets[i] < 0)
+			return -1;
+		self->socket_count = i + 1;
+		self->socket_watches[i] = loop_watch(
+		    self->loop, self->sockets[i], LOOP_READ, socket_ready, &self->sockets[i]);
+	}
+	if (self->socket_count > 0)
+		return 0;
+	self->sockets[0] = open_socket("127.0.0.1:2222", err);
+	if (self->sockets[0] < 0)
+		return -1;
+	self->socket_count = 1;
+	self->socket_watches[0] =
+	    loop_watch(self->loop, self->sockets[0], LOOP_READ, socket_ready, &self->sockets[0]);
+	return 0;
+}
+
+static void
+close_sockets(struct listener *self)
+{
+	size_t i;
+
+	for (i = 0; i < self->socket_count; i++) {
+		loop_unwatch(self->socket_watches[i]);
+		descriptor_close(&self->sockets[i]);
+	}
+	self->socket_count = 0;
+}
+
+static void
+log_death(pid_t pid, int status)
+{
+	if (WIFSIGNALED(status))
+		log_error("process %ld was killed by signal %d", (long)pid, WTERMSIG(status));
+	else if (WEXITSTATUS(status) != 0)
+		log_error("process %ld ended with status %d", (long)pid, WEXITSTATUS(status));
+}
+
+static void
+reap(struct listener *self)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		log_death(pid, status);
+		if (!listener_session_exited(self, pid) && !listener_worker_exited(self, pid))
+			(void)listener_auth_exited(self, pid);
+	}
+	listener_fill_spares(self);
+	listener_check_drained(self);
+}
+
+/* Reads the configuration anew; what is wrong with it is logged and the old one stays. */
+static void
+reload(struct listener *self)
+{
+	struct conf *fresh;
+	struct error err;
+
+	fresh = conf_load(self->path, self->overrides, driver_kinds, &err);
+	if (fresh == NULL || conf_check(fresh, &err) != 0) {
+		log_error("not reloaded: %s", err.message);
+		conf_free(fresh);
+		return;
+	}
+	conf_free(self->conf);
+	self->conf = fresh;
+	(void)listener_configure_auth(self);
+	listener_drop_spares(self);
+	listener_fill_spares(self);
+	log_info("reloaded: new connections and workspaces use the new configuration");
+}
+
+/* Each step is harder than the one before: tell, disconnect, kill. */
+static void
+drain_expired(void *argument)
+{
+	struct listener *self = argument;
+	struct session_entry *session;
+
+	self->drain_steps++;
+	if (self->drain_steps == 1) {
+		listener_drain_sessions(self, true);
+		listener_drain_workers(self);
+	} else {
+		for (session = self->sessions; session != NULL; session = session->next)
+			(void)kill(session->pid, SIGKILL);
+		for (struct worker_entry *worker = self->workers; worker != NULL; worker = worker->next)
+			(void)kill(worker->pid, SIGKILL);
+	}
+	loop_timer_start(self->drain, KILL_WAIT);
+}
+
+void
+listener_check_drained(struct listener *self)
+{
+	if (!self->draining || self->sessions != NULL)
+		return;
+	listener_drain_workers(self);
+	if (self->workers == NULL)
+		loop_stop(self->loop);
+}
+
+static void
+drain(struct listener *self)
+{
+	int64_t grace;
+
+	if (self->draining) {
+		/* The second signal means: now. */
+		drain_expired(self);
+		return;
+	}
+	grace = settings_number(conf_global(self->conf), "drain_grace");
+	log_info("draining: %u connections have %lld ms", self->total, (long long)grace);
+	self->draining = true;
+	close_sockets(self);
+	listener_drop_spares(self);
+	listener_drain_sessions(self, false);
+	loop_timer_start(self->drain, grace);
+	listener_check_drained(self);
+}
+
+static void
+signal_ready(void *argument, unsigned events)
+{
+	struct listener *self = argument;
+	struct signalfd_siginfo info;
+
+	(void)events;
+	while (read(self->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			reap(self);
+		else if (info.ssi_signo == SIGHUP)
+			reload(self);
+		else
+			drain(self);
+	}
+}
+
+static int
+watch_signals(struct listener *self, struct error *err)
+{
+	sigset_t set;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigaddset(&set, SIGHUP);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		return error_system(err, errno, "block signals");
+	self->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (self->signals < 0)
+		return error_system(err, errno, "signalfd");
+	self->signal_watch = loop_watch(self->loop, self->signals, LOOP_READ, signal_ready, self);
+	return 0;
+}
+
+/* Whom the children become when we are root: the configured user, or nobody where the default is missing. */
+static int
+find_user(struct listener *self, struct error *err)
+{
+	const struct settings *settings = conf_global(self->conf);
+	const struct passwd *entry;
+	const char *name;
+
+	if (geteuid() != 0)
+		return 0;
+	name = settings_text(settings, "user");
+	errno = 0;
+	entry = getpwnam(name);
+	if (entry != NULL) {
+		self->user.uid = entry->pw_uid;
+		self->user.gid = entry->pw_gid;
+		return 0;
+	}
+	if (settings_has(settings, "user"))
+		return error_set(err, ERROR_NOT_FOUND, "user: there is no user \"%s\"", name);
+	self->user.uid = self->user.gid = NOBODY;
+	log_debug("there is no user %s: processes run as nobody", name);
+	return 0;
+}
+
+static int
+open_state(struct listener *self, struct error *err)
+{
+	const char *path;
+	int state;
+
+	path = settings_text(conf_global(self->conf), "state");
+	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		return error_system(err, errno, "state: make %s", path);
+	state = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (state < 0)
+		return error_system(err, errno, "state: open %s", path);
+	if (mkdirat(state, "workspaces", 0700) != 0 && errno != EEXIST) {
+		error_system(err, errno, "state: make %s/workspaces", path);
+	} else {
+		self->workspaces =
+		    openat(state, "workspaces", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (self->workspaces < 0)
+			error_system(err, errno, "state: open %s/workspaces", path);
+	}
+	(void)close(state);
+	return self->workspaces < 0 ? -1 : 0;
+}
+
+/* A descriptor for each connection and worker: as many as we may have. */
+static void
+raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		log_debug("the limit of descriptors stays: errno %d", errno);
+}
+
+static int
+enter(struct listener *self, struct error *err)
+{
+	struct confine confine = { .calls = CONFINE_CALLS_LISTENER, .files = true };
+
+	raise_limits();
+	self->workspaces = self->signals = -1;
+	self->loop = loop_new(err);
+	if (self->loop == NULL || find_user(self, err) != 0 || open_state(self, err) != 0 ||
+	    hostkey_ensure(settings_text(conf_global(self->conf), "host_keys"), err) != 0)
+		return -1;
+	self->program = process_open_program(NULL, err);
+	if (self->program < 0)
+		return -1;
+	self->worker_program = process_open_program("rwsd-worker", err);
+	if (self->worker_program < 0 || confine_enter(&confine, err) != 0 ||
+	    watch_signals(self, err) != 0 || open_sockets(self, err) != 0)
+		return -1;
+	self->drain = loop_timer_new(self->loop, drain_expired, self);
+	return listener_start_auth(self, err);
+}
+
+static void
+leave(struct listener *self)
+{
+	close_sockets(self);
+	loop_timer_free(self->drain);
+	loop_unwatch(self->signal_watch);
+	descriptor_close(&self->signals);
+	descriptor_close(&self->workspaces);
+	conf_free(self->conf);
+	loop_free(self->loop);
+}
+
+int
+listener_main(struct conf *conf, const char *path, char *const *overrides)
+{
+	struct error err;
+	size_t i;
+	int result;
+
+	listener.conf = conf;
+	listener.path = path;
+	listener.overrides = overrides;
+	if (enter(&listener, &err) != 0) {
+		log_error("%s", err.message);
+		return 1;
+	}
+	listener_fill_spares(&listener);
+	for (i = 0; i < listener.socket_count; i++)
+		log_listening(listener.sockets[i]);
+	result = loop_run(listener.loop, &err);
+	if (result != 0)
+		log_error("%s", err.message);
+	else
+		log_info("drained");
+	leave(&listener);
+	return result == 0 ? 0 : 1;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: ISC */
+/* The listener process. */
+#ifndef GATEWAY_LISTENER_H
+#define GATEWAY_LISTENER_H
+
+struct conf;
+
+/*
+ * Entry of the process, with a checked configuration that it takes over; path and overrides are
+ * for reloads. Returns the exit status of the daemon. The head comment of listener.c says the rest.
+ */
+int listener_main(struct conf *conf, const char *path, char *const *overrides);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the files of the listener share: listener.c (life, sockets, signals), listener_session.c,
+ * listener_worker.c and listener_auth.c (the processes it starts, a file for each kind).
+ */
+#ifndef GATEWAY_LISTENER_STATE_H
+#define GATEWAY_LISTENER_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/process.h"
+#include "core/protocol.h"
+
+struct conf;
+struct error;
+struct loop;
+struct loop_timer;
+struct loop_watch;
+struct peer;
+
+#define LISTEN_MAX 16
+#define ADDRESS_TEXT_MAX 64
+
+/* A session that is to meet a worker which is about to end: it gets the next one. */
+struct waiting {
+	struct waiting *next;
+	struct worker_attach attach;
+};
+
+struct worker_entry {
+	struct worker_entry *next;
+	struct listener *listener;
+	pid_t pid;
+	struct peer *peer;
+	char *login;
+	char *workspace;
+	unsigned sessions;
+	bool leaving; /* was told to end */
+	struct waiting *waiting;
+};
+
+struct session_entry {
+	struct session_entry *next;
+	struct listener *listener;
+	pid_t pid;
+	struct peer *peer;
+	bool spare;
+	bool asking; /* the auth process has yet to answer */
+	bool logged_in;
+	uint64_t connection;
+	char address[ADDRESS_TEXT_MAX];
+	struct worker_entry *worker; /* NULL before the login, and once it is gone */
+};
+
+struct listener {
+	struct loop *loop;
+	struct conf *conf;
+	const char *path;       /* of the configuration, for reloads */
+	char *const *overrides; /* of the command line */
+	struct process_user user; /* that the children become */
+	int program, worker_program;
+	int workspaces; /* the directory of all workspaces' own directories */
+
+	int sockets[LISTEN_MAX];
+	struct loop_watch *socket_watches[LISTEN_MAX];
+	size_t socket_count;
+	int signals;
+	struct loop_watch *signal_watch;
+
+	struct session_entry *sessions;
+	unsigned spares, starting, total;
+	uint64_t last_connection;
+	struct worker_entry *workers;
+
+	pid_t auth_pid;
+	struct peer *auth;
+	int64_t auth_started; /* loop_now */
+
+	bool draining;
+	struct loop_timer *drain;
+	unsigned drain_steps;
+	unsigned crashes; /* of sessions and workers */
+};
+
+/* listener_session.c */
+void listener_fill_spares(struct listener *listener);
+/* Discards spares, which know the configuration of before a reload. */
+void listener_drop_spares(struct listener *listener);
+/* Gives an accepted socket, which it takes over, to a session. */
+void listener_start_session(
+    struct listener *listener, int fd, const char *address, uint32_t port);
+struct session_entry *listener_find_session(struct listener *listener, uint64_t connection);
+void listener_answer_session(struct session_entry *session, const struct auth_answer *answer);
+bool listener_session_exited(struct listener *listener, pid_t pid);
+void listener_drain_sessions(struct listener *listener, bool now);
+void listener_end_session(struct session_entry *session);
+unsigned listener_count_source(const struct listener *listener, const char *address);
+
+/* listener_worker.c */
+/* Brings a session that logged in to its workspace's worker. Returns the session's end of their socket, or -1. */
+int listener_attach(struct listener *listener, const struct auth_result *result, struct error *err);
+/* The worker that a session was attached to lost it. */
+void listener_detach(struct session_entry *session);
+bool listener_worker_exited(struct listener *listener, pid_t pid);
+void listener_drain_workers(struct listener *listener);
+
+/* listener_auth.c */
+int listener_start_auth(struct listener *listener, struct error *err);
+int listener_configure_auth(struct listener *listener);
+void listener_ask_auth(struct session_entry *session, struct message *request);
+bool listener_auth_exited(struct listener *listener, pid_t pid);
+
+/* listener.c: after a session or worker has gone, while draining. */
+void listener_check_drained(struct listener *listener);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The listener's side of workers: one for each workspace, started by its first session. A worker
+ * that wants to end asks first, so that no session is handed to one that is gone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "conf/conf.h"
+#include "core/base/descriptor.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/base/message.h"
+#include "core/base/option.h"
+#include "core/base/peer.h"
+#include "core/driver.h"
+#include "gateway/listener_state.h"
+
+static void end_worker(struct worker_entry *worker);
+
+static void
+send_drain(struct worker_entry *worker, bool dispose)
+{
+	struct message message;
+
+	worker->leaving = true;
+	drain_encode(&message, dispose);
+	peer_send(worker->peer, &message);
+}
+
+static int
+take_idle(void *argument, struct message *message, struct error *err)
+{
+	struct worker_entry *worker = argument;
+
+	if (worker_idle_decode(message, err) != 0)
+		return -1;
+	/* A session may have been attached while the question was on its way. */
+	if (worker->sessions == 0 && !worker->leaving)
+		send_drain(worker, true);
+	return 0;
+}
+
+static const struct peer_rule worker_rules[] = {
+	{ MESSAGE_WORKER_IDLE, "WORKER_IDLE", 1, take_idle },
+	{ MESSAGE_WORKER_CONFIGURE, "WORKER_CONFIGURE", 0, NULL },
+	{ MESSAGE_WORKER_ATTACH, "WORKER_ATTACH", 0, NULL },
+	{ MESSAGE_DRAIN, "DRAIN", 0, NULL },
+	{ 0, NULL, 0, NULL },
+};
+
+static void
+worker_closed(void *argument, const struct error *err)
+{
+	struct worker_entry *worker = argument;
+
+	if (!worker->leaving || err->code == ERROR_INVALID) {
+		worker->listener->crashes++;
+		log_error("worker %ld of %s: %s", (long)worker->pid, worker->workspace, err->message);
+	}
+	end_worker(worker);
+}
+
+static const struct peer_events worker_events = { worker_rules, worker_closed, NULL };
+
+/* The directory of a workspace's own: 0700, of the user the worker becomes. */
+static int
+open_directory(struct listener *listener, const char *workspace, struct error *err)
+{
+	int fd;
+
+	if (mkdirat(listener->workspaces, workspace, 0700) != 0 && errno != EEXIST)
+		return error_system(err, errno, "make the directory of workspace %s", workspace);
+	fd = openat(listener->workspaces, workspace, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return error_system(err, errno, "open the directory of workspace %s", workspace);
+	if (listener->user.uid != 0 && geteuid() == 0 &&
+	    fchown(fd, listener->user.uid, listener->user.gid) != 0) {
+		error_system(err, errno, "hand over the directory of workspace %s", workspace);
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int
+send_configure(struct worker_entry *worker, size_t login, struct error *err)
+{
+	struct listener *listener = worker->listener;
+	struct worker_configure configure = { 0 };
+	struct message message;
+
+	configure.directory = open_directory(listener, worker->workspace, err);
+	if (configure.directory < 0)
+		return -1;
+	configure.login = worker->login;
+	configure.workspace = worker->workspace;
+	configure.instance = memory_text_format(
+	    "%s/%s", settings_text(conf_global(listener->conf), "gateway"), worker->workspace);
+	configure.driver = memory_text(conf_login_driver(listener->conf, login)->name);
+	worker_configure_encode(&message, &configure);
+	settings_put(&message, conf_login(listener->conf, login));
+	peer_send(worker->peer, &message);
+	memory_free(configure.instance);
+	memory_free(configure.driver);
+	return 0;
+}
+
+static struct worker_entry *
+start_worker(struct listener *listener, const char *login, const char *workspace, struct error *err)
+{
+	struct worker_entry *worker;
+	char *title;
+	int index, control, result;
+	pid_t pid;
+
+	index = conf_login_find(listener->conf, login);
+	if (index < 0) {
+		error_set(err, ERROR_NOT_FOUND, "login %s is no longer configured", login);
+		return NULL;
+	}
+	title = memory_text_format("rwsd: worker %s", workspace);
+	result = process_start(
+	    listener->worker_program, "worker", title, &listener->user, &pid, &control, err);
+	memory_free(title);
+	if (result != 0)
+		return NULL;
+	worker = memory_zeroed(1, sizeof(*worker));
+	worker->listener = listener;
+	worker->pid = pid;
+	worker->login = memory_text(login);
+	worker->workspace = memory_text(workspace);
+	worker->peer =
+	    peer_new(listener->loop, control, "listener", "worker", &worker_events, worker);
+	worker->next = listener->workers;
+	listener->workers = worker;
+	if (send_configure(worker, (size_t)index, err) != 0) {
+		worker->leaving = true;
+		end_worker(worker);
+		return NULL;
+	}
+	log_info("worker %ld of %s started", (long)pid, workspace);
+	return worker;
+}
+
+static struct worker_entry *
+find_worker(struct listener *listener, const char *workspace)
+{
+	struct worker_entry *worker;
+
+	for (worker = listener->workers; worker != NULL; worker = worker->next)
+		if (strcmp(worker->workspace, workspace) == 0)
+			return worker;
+	return NULL;
+}
+
+/* Hands the session's socket over, or keeps it for the worker after this one. */
+static void
+send_attach(struct worker_entry *worker, struct worker_attach *attach)
+{
+	struct waiting *waiting;
+	struct message message;
+
+	if (!worker->leaving) {
+		worker_attach_encode(&message, attach);
+		peer_send(worker->peer, &message);
+		worker_attach_free(attach);
+		return;
+	}
+	waiting = memory_zeroed(1, sizeof(*waiting));
+	waiting->attach = *attach;
+	waiting->next = worker->waiting;
+	worker->waiting = waiting;
+}
+
+static void
+copy_restrictions(struct restrictions *to, const struct restrictions *from)
+{
+	to->command = from->command == NULL ? NULL : memory_text(from->command);
+	to->no_pty = from->no_pty;
+	to->environment = memory_list(from->environment);
+}
+
+int
+listener_attach(struct listener *listener, const struct auth_result *result, struct error *err)
+{
+	struct worker_attach attach = { 0 };
+	struct worker_entry *worker;
+	struct session_entry *session;
+	int pair[2];
+
+	session = listener_find_session(listener, result->connection);
+	worker = find_worker(listener, result->workspace);
+	if (worker == NULL)
+		worker = start_worker(listener, result->login, result->workspace, err);
+	if (session == NULL || worker == NULL || descriptor_pair(pair, err) != 0)
+		return -1;
+	attach.connection = result->connection;
+	attach.fd = pair[1];
+	copy_restrictions(&attach.restrictions, &result->restrictions);
+	send_attach(worker, &attach);
+	session->worker = worker;
+	worker->sessions++;
+	return pair[0];
+}
+
+void
+listener_detach(struct session_entry *session)
+{
+	if (session->worker != NULL)
+		session->worker->sessions--;
+	session->worker = NULL;
+}
+
+/* The sessions that came while the worker was leaving go to a new one. */
+static void
+serve_waiting(struct listener *listener, struct worker_entry *gone)
+{
+	struct worker_entry *worker;
+	struct waiting *waiting;
+	struct error err;
+
+	worker = NULL;
+	if (gone->waiting != NULL && !listener->draining) {
+		worker = start_worker(listener, gone->login, gone->workspace, &err);
+		if (worker == NULL)
+			log_error("start a worker for %s: %s", gone->workspace, err.message);
+	}
+	while ((waiting = gone->waiting) != NULL) {
+		gone->waiting = waiting->next;
+		if (worker != NULL) {
+			send_attach(worker, &waiting->attach);
+		} else {
+			descriptor_close(&waiting->attach.fd);
+			worker_attach_free(&waiting->attach);
+		}
+		memory_free(waiting);
+	}
+	if (worker == NULL)
+		return;
+	for (struct session_entry *session = listener->sessions; session != NULL;
+	     session = session->next) {
+		if (session->worker == gone && session->logged_in) {
+			session->worker = worker;
+			worker->sessions++;
+		}
+	}
+}
+
+static void
+end_worker(struct worker_entry *worker)
+{
+	struct listener *listener = worker->listener;
+	struct session_entry *session;
+	struct worker_entry **place;
+
+	for (place = &listener->workers; *place != worker; place = &(*place)->next)
+		continue;
+	*place = worker->next;
+	serve_waiting(listener, worker);
+	for (session = listener->sessions; session != NULL; session = session->next)
+		if (session->worker == worker)
+			session->worker = NULL;
+	peer_free(worker->peer);
+	memory_free(worker->login);
+	memory_free(worker->workspace);
+	memory_free(worker);
+	listener_check_drained(listener);
+}
+
+bool
+listener_worker_exited(struct listener *listener, pid_t pid)
+{
+	struct worker_entry *worker;
+
+	for (worker = listener->workers; worker != NULL; worker = worker->next)
+		if (worker->pid == pid)
+			break;
+	if (worker == NULL)
+		return false;
+	if (!worker->leaving) {
+		listener->crashes++;
+		log_error("worker %ld of %s ended unexpectedly", (long)pid, worker->workspace);
+	}
+	end_worker(worker);
+	return true;
+}
+
+void
+listener_drain_workers(struct listener *listener)
+{
+	struct worker_entry *worker;
+
+	for (worker = listener->workers; worker != NULL; worker = worker->next)
+		if (!worker->leaving)
+			send_drain(worker, false);
+}
