@@ -34,7 +34,7 @@ RWS := $(call in_gateway,rws.c cli*.c)
 PROGRAMS := $(call program,rwsd,gateway/rwsd.c) $(call program,rwsd-worker,gateway/worker.c) \
 	$(call program,rws,gateway/rws.c) $(call program,rwsd-init,drivers/local_init.c)
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
-FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 CONTRACT := $(call program,contract,tests/contract/contract.c)
 
 WORKER_LIBS = -lcurl -ljson-c -larchive -lcrypto -lseccomp
@@ -83,7 +83,9 @@ STATIC ?= $(shell echo 'int main(void) { return 0; }' | \
 $(BUILD)/rwsd-init: $(INIT) $(call objects,drivers/local_protocol.c) $(call library,core)
 	$(CC) $(CFLAGS) $(or $(STATIC),$(HARDENING_LINK)) $(LDFLAGS) -o $@ $^
 
-TESTED := $(call library,gateway conf keys drivers core)
+# What test programs share lies beside them, in files that are not called test_*.
+$(BUILD)/libshared.a: $(call objects,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+TESTED := $(call library,shared gateway conf keys drivers core)
 unit: $(UNIT) $(CONTRACT)
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(TESTED)
 	@mkdir -p $(@D)
@@ -91,8 +93,7 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(TESTED)
 $(BUILD)/contract: $(call objects,tests/contract/*.c) $(TESTED)
 	$(LINK) -o $@ $^ $(TEST_LIBS) -lcmocka
 fuzzers: $(FUZZ)
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(TESTED)
-	@mkdir -p $(@D)
+$(FUZZ): $(BUILD)/%: $(BUILD)/obj/tests/fuzz/%.o $(TESTED)
 	$(LINK) -fsanitize=fuzzer -o $@ $^ $(TEST_LIBS)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: ISC
 # deps.sh SET...: installs the packages of the sets "build" and "test" with the system's package
 # manager. When nothing is missing it does nothing, so it needs no network then. This is the one
-# list of what building and testing need. "a|b" means that either will do; the first is installed.
+# list of what building and testing need. "a|b" means that either will do, and the first is installed;
+# "a?" is a part that some releases have as a package of its own.
 set -eu
 
 build='gcc|clang make libc6-dev libssh-dev libssl-dev libseccomp-dev libcurl4-openssl-dev|libcurl4-gnutls-dev
 libjson-c-dev libarchive-dev bubblewrap openssh-client'
-test='clang libclang-rt-dev|libclang-common-14-dev clang-format clang-tidy cppcheck shellcheck mandoc
+test='clang libclang-rt-dev? clang-format clang-tidy cppcheck shellcheck mandoc
 libcmocka-dev dash busybox|busybox-static python3 python3-pytest python3-pytest-xdist python3-asyncssh
-python3-paramiko dropbear-bin putty-tools rsync git procps'
+python3-paramiko pyflakes3 dropbear-bin putty-tools rsync git procps'
 
 packages=
 for set in "$@"; do
@@ -38,18 +39,27 @@ installed() {
 	dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -q '^installed$'
 }
 
-# Succeeds when one of the alternatives in $1 is there.
+# Succeeds when one of the alternatives in $1 is there, or when it is a part that this release has not.
 satisfied() {
-	for name in $(echo "$1" | tr '|' ' '); do
+	for name in $(echo "${1%\?}" | tr '|' ' '); do
 		installed "$name" && return 0
 	done
-	return 1
+	[ "$1" != "${1%\?}" ] && ! known "${1%\?}"
 }
 
-missing=
-for entry in $packages; do
-	satisfied "$entry" || missing="$missing ${entry%%|*}"
-done
+known() {
+	apt-cache show "$1" >/dev/null 2>&1
+}
+
+# Sets missing to the packages to install.
+find_missing() {
+	missing=
+	for entry in $packages; do
+		satisfied "$entry" || missing="$missing $(echo "${entry%%|*}" | tr -d '?')"
+	done
+}
+
+find_missing
 [ -n "$missing" ] || exit 0
 
 as_root=
@@ -61,7 +71,9 @@ if [ "$(id -u)" != 0 ]; then
 	}
 	as_root=sudo
 fi
-echo "installing:$missing" >&2
 $as_root apt-get update -qq
+# Only now is it known for sure what this release has.
+find_missing
+echo "installing:$missing" >&2
 # shellcheck disable=SC2086 # a list of words
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing

@@ -16,8 +16,8 @@ int descriptor_nonblock(int fd, struct error *err);
 /* A connected pair of stream sockets, close-on-exec. */
 int descriptor_pair(int pair[2], struct error *err);
 
-/* A pipe, close-on-exec; [0] is read, [1] is written. */
-int descriptor_pipe(int pipe[2], struct error *err);
+/* A pipe, close-on-exec; ends[0] is read, ends[1] is written. */
+int descriptor_pipe(int ends[2], struct error *err);
 
 /* All bytes or -1; for blocking descriptors. */
 int descriptor_write(int fd, const void *data, size_t size, struct error *err);

@@ -30,6 +30,7 @@ struct loop_timer {
 	struct loop *loop;
 	struct loop_timer *previous, *next; /* sorted by due time while running */
 	bool running;
+	unsigned long round; /* of the loop when it was started */
 	int64_t due;
 	loop_timer_fn *expired;
 	void *argument;
@@ -38,6 +39,7 @@ struct loop_timer {
 struct loop {
 	int epoll;
 	bool stopped;
+	unsigned long round;
 	struct loop_watch *removed;
 	struct loop_timer *timers;
 };
@@ -165,6 +167,7 @@ loop_timer_start(struct loop_timer *timer, int64_t milliseconds)
 	if (timer->next != NULL)
 		timer->next->previous = timer;
 	*place = timer;
+	timer->round = timer->loop->round;
 	timer->running = true;
 }
 
@@ -228,9 +231,13 @@ run_timers(struct loop *loop)
 	struct loop_timer *timer;
 	int64_t now;
 
-	/* Timers started by a callback with no delay wait for the next round: no callback can starve the rest. */
+	/*
+	 * Timers started by a callback with no delay wait for the next round: no callback can starve
+	 * the rest. They stand behind all others that are due by now.
+	 */
+	loop->round++;
 	now = loop_now();
-	while ((timer = loop->timers) != NULL && timer->due <= now) {
+	while ((timer = loop->timers) != NULL && timer->due <= now && timer->round != loop->round) {
 		loop_timer_stop(timer);
 		timer->expired(timer->argument);
 	}

@@ -40,6 +40,7 @@ struct peer {
 	unsigned state;
 	bool paused;
 	bool closed;
+	bool overflowed; /* the other end does not take its messages; to be closed */
 	bool was_full;
 	bool *freed; /* set by peer_free while a handler runs */
 	struct frame *first, *last;
@@ -113,6 +114,7 @@ peer_set_state(struct peer *peer, unsigned state)
 	peer->state = state;
 }
 
+/* With nothing to wait for there is no watch: a hangup is always reported and would be again at once. */
 static void
 update_watch(struct peer *peer)
 {
@@ -121,7 +123,14 @@ update_watch(struct peer *peer)
 	events = peer->paused || peer->closed ? 0 : LOOP_READ;
 	if (peer->first != NULL && !peer->closed)
 		events |= LOOP_WRITE;
-	loop_watch_change(peer->watch, events);
+	if (events == 0) {
+		loop_unwatch(peer->watch);
+		peer->watch = NULL;
+	} else if (peer->watch == NULL) {
+		peer->watch = loop_watch(peer->loop, peer->fd, events, peer_ready, peer);
+	} else {
+		loop_watch_change(peer->watch, events);
+	}
 }
 
 static const struct peer_rule *
@@ -253,6 +262,10 @@ peer_send(struct peer *peer, struct message *message)
 	struct error err;
 	struct frame *frame;
 
+	if (peer->closed || peer->overflowed) {
+		message_free(message);
+		return;
+	}
 	trace(peer, true, message->type, message->payload.length);
 	frame = make_frame(message);
 	message_free(message);
@@ -264,17 +277,11 @@ peer_send(struct peer *peer, struct message *message)
 	peer->queued += frame->size;
 	if (peer->queued > PEER_QUEUE_MAX / 2)
 		peer->was_full = true;
-	if (peer->closed)
-		return;
 	/* A failure shows again in peer_ready, where the owner can be told safely. */
 	(void)send_queued(peer, &err);
 	if (peer->queued > PEER_QUEUE_MAX) {
-		log_error("%s does not take its messages: over %u bytes wait", peer->remote,
-		    PEER_QUEUE_MAX);
-		/* The next turn of the loop finds the socket at its end and tells the owner. */
+		peer->overflowed = true;
 		(void)shutdown(peer->fd, SHUT_RDWR);
-		while (peer->first != NULL)
-			drop_frame(peer);
 	}
 	update_watch(peer);
 }
@@ -421,6 +428,12 @@ peer_ready(void *argument, unsigned events)
 	bool freed = false;
 	int i, result;
 
+	if (peer->overflowed) {
+		error_set(&err, ERROR_TOO_LARGE, "%s does not take its messages: over %u bytes wait",
+		    peer->remote, PEER_QUEUE_MAX);
+		close_peer(peer, &err);
+		return;
+	}
 	if ((events & LOOP_WRITE) != 0 && send_queued(peer, &err) != 0) {
 		close_peer(peer, &err);
 		return;

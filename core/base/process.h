@@ -30,7 +30,7 @@ int process_open_program(const char *name, struct error *err);
  * caller's standard error, an environment of PATH and time zone, and a session of its own. Gives its pid and our
  * end of the socket.
  */
-int process_start(int program, const char *role, const char *title, const struct process_user *user,
+int process_start(int program, const char *role, const char *name, const struct process_user *user,
     pid_t *pid, int *control, struct error *err);
 
 /*

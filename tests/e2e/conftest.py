@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: ISC
+"""Fixtures: a gateway for a whole file, or several with options of a test's own."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+# pylint: disable=wrong-import-position
+from gateway import BUILD, Gateway  # noqa: E402
+
+LOG_LINES = 60
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "core: also run against the programs built with sanitizers")
+    config.addinivalue_line("markers", "stress: too long for every run; part of make stress")
+
+
+def pytest_sessionstart(session):
+    del session
+    if not (BUILD / "rwsd").exists():
+        pytest.exit(f"{BUILD}/rwsd is not there: build it first", returncode=3)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Shows the end of the logs of the gateways that a failed test used, and keeps their files."""
+    del call
+    report = (yield).get_result()
+    if not report.failed:
+        return
+    for value in item.funcargs.values():
+        for gateway in value if isinstance(value, list) else [value]:
+            if isinstance(gateway, Gateway):
+                gateway.keep = True
+                tail = "\n".join(gateway.lines[-LOG_LINES:])
+                title = f"Captured stdout of the gateway in {gateway.directory}"
+                report.sections.append((title, tail))
+
+
+def finish(gateway):
+    gateway.stop(keep=getattr(gateway, "keep", False))
+    report = sanitizer_report(gateway)
+    assert not report, report
+
+
+def sanitizer_report(gateway):
+    """What a sanitizer wrote into the log: a fault even when every answer was right."""
+    lines = [text for text in gateway.lines if "Sanitizer" in text or "runtime error:" in text]
+    return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def gateway():
+    """One gateway with the login "sandbox" for all tests of a file."""
+    started = Gateway()
+    try:
+        yield started.start()
+    finally:
+        finish(started)
+
+
+@pytest.fixture
+def gateways():
+    """The list of the gateways that make_gateway started."""
+    started = []
+    yield started
+    for gateway in started:
+        finish(gateway)
+
+
+@pytest.fixture
+def make_gateway(gateways):
+    """Makes and starts a gateway: make_gateway(options={...}, logins={...}, arguments=[...])."""
+
+    def make(**arguments):
+        gateway = Gateway(**arguments)
+        gateways.append(gateway)
+        return gateway.start()
+
+    return make

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Every decoder of core/protocol.h: the first byte is the message's type, the second says whether a
+ * descriptor comes with it, the rest is the payload. What a decoder accepts must survive being
+ * encoded again: the bytes of our own messages have one form only.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/base/message.h"
+#include "core/protocol.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Decodes message and encodes what came out into again; -1 when it was refused. */
+typedef int recode_fn(struct message *message, struct message *again);
+
+#define RECODE(name)                                                             \
+	static int recode_##name(struct message *message, struct message *again) \
+	{                                                                        \
+		struct name value;                                               \
+                                                                                 \
+		if (name##_decode(message, &value, NULL) != 0)                   \
+			return -1;                                               \
+		name##_encode(again, &value);                                    \
+		name##_free(&value);                                             \
+		return 0;                                                        \
+	}
+
+static void
+command_stream_free(struct command_stream *stream)
+{
+	(void)stream;
+}
+
+static void
+command_resize_free(struct command_resize *resize)
+{
+	(void)resize;
+}
+
+RECODE(session_start)
+RECODE(connection)
+RECODE(auth_login)
+RECODE(auth_request)
+RECODE(auth_check)
+RECODE(auth_result)
+RECODE(auth_answer)
+RECODE(worker_attach)
+RECODE(command_start)
+RECODE(command_stream)
+RECODE(command_progress)
+RECODE(command_exit)
+RECODE(command_signal)
+RECODE(command_resize)
+
+static int
+recode_drain(struct message *message, struct message *again)
+{
+	bool dispose;
+
+	if (drain_decode(message, &dispose, NULL) != 0)
+		return -1;
+	drain_encode(again, dispose);
+	return 0;
+}
+
+static int
+recode_id(struct message *message, struct message *again)
+{
+	uint32_t id;
+
+	if (command_id_decode(message, &id, NULL) != 0)
+		return -1;
+	command_id_encode(again, message->type, id);
+	return 0;
+}
+
+static recode_fn *const recoders[256] = {
+	[MESSAGE_SESSION_START] = recode_session_start,
+	[MESSAGE_CONNECTION] = recode_connection,
+	[MESSAGE_AUTH_REQUEST] = recode_auth_request,
+	[MESSAGE_AUTH_ANSWER] = recode_auth_answer,
+	[MESSAGE_DRAIN] = recode_drain,
+	[MESSAGE_AUTH_LOGIN] = recode_auth_login,
+	[MESSAGE_AUTH_CHECK] = recode_auth_check,
+	[MESSAGE_AUTH_RESULT] = recode_auth_result,
+	[MESSAGE_WORKER_ATTACH] = recode_worker_attach,
+	[MESSAGE_COMMAND_START] = recode_command_start,
+	[MESSAGE_COMMAND_STREAM] = recode_command_stream,
+	[MESSAGE_COMMAND_PROGRESS] = recode_command_progress,
+	[MESSAGE_COMMAND_EXIT] = recode_command_exit,
+	[MESSAGE_COMMAND_SIGNAL] = recode_command_signal,
+	[MESSAGE_COMMAND_RESIZE] = recode_command_resize,
+	[MESSAGE_COMMAND_LIMIT] = recode_id,
+	[MESSAGE_COMMAND_CLOSE] = recode_id,
+};
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct message message, again;
+
+	if (size < 2 || size - 2 > MESSAGE_PAYLOAD_MAX || recoders[data[0]] == NULL)
+		return 0;
+	message_start(&message, data[0]);
+	(void)buffer_append(&message.payload, data + 2, size - 2);
+	if ((data[1] & 1) != 0)
+		message.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (recoders[data[0]](&message, &again) == 0) {
+		if (again.type != data[0] || again.payload.length != size - 2 ||
+		    memcmp(buffer_data(&again.payload), data + 2, size - 2) != 0)
+			__builtin_trap();
+		message_free(&again);
+	}
+	message_free(&message);
+	return 0;
+}
