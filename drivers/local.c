@@ -14,6 +14,7 @@
 #include "core/base/message.h"
 #include "core/base/option.h"
 #include "core/base/peer.h"
+#include "drivers/kinds.h"
 #include "drivers/local.h"
 #include "drivers/local_driver.h"
 #include "drivers/local_protocol.h"
@@ -26,25 +27,6 @@
 enum {
 	BEFORE_READY = 1,
 	AFTER_READY = 2,
-};
-
-static const struct option local_options[] = {
-	{ .name = "isolation",
-	    .type = OPTION_CHOICE,
-	    .scope = OPTION_LOGIN,
-	    .standard = "bwrap",
-	    .choices = "bwrap none",
-	    .help =
-		"How a local sandbox is kept apart: bwrap, or none at all, where commands run as the "
-		"gateway's user and see all it sees." },
-	{ .name = "network",
-	    .type = OPTION_CHOICE,
-	    .scope = OPTION_LOGIN,
-	    .standard = "none",
-	    .choices = "none host",
-	    .help =
-		"What a local sandbox reaches: nothing but itself, or all that this machine does." },
-	{ .name = NULL },
 };
 
 /* The answer to a call that is done at once: it must not come from within the call. */
@@ -442,12 +424,7 @@ local_close(struct driver_sandbox *sandbox)
 }
 
 const struct driver driver_local = {
-	.name = "local",
-	.supports = DRIVER_STDIN | DRIVER_END_OF_STDIN | DRIVER_STDERR | DRIVER_BINARY |
-		    DRIVER_PTY | DRIVER_EXIT | DRIVER_GROUP | DRIVER_STOP | DRIVER_ADOPT |
-		    DRIVER_FLOW,
-	.options = local_options,
-	.standard_dispose = "stop",
+	.kind = &driver_local_kind,
 	.open = local_open,
 	.close = local_close,
 	.connect = local_connect,

@@ -75,7 +75,7 @@ open_driver(struct contract *contract)
 static void
 load_settings(struct contract *contract)
 {
-	const struct option *tables[] = { contract->driver->options, NULL };
+	const struct option *tables[] = { contract->driver->kind->options, NULL };
 	static const struct option *kept[2];
 	struct error err;
 	char *name, *value;
