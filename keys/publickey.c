@@ -90,7 +90,7 @@ read_mpint(struct reader *reader, size_t *bits, struct error *err)
 static int
 check_ed25519(struct reader *reader, const struct algorithm *algorithm, struct error *err)
 {
-	struct field field;
+	struct field field = { 0 };
 
 	(void)algorithm;
 	if (read_string(reader, &field, err) != 0)
