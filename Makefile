@@ -70,7 +70,7 @@ $(BUILD)/lib%.a:
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/rwsd: $(RWSD) $(call library,conf keys core)
+$(BUILD)/rwsd: $(RWSD) $(call objects,drivers/kinds.c drivers/*_kind.c) $(call library,conf keys core)
 	$(LINK) -o $@ $^ -lssh -lcrypto -lseccomp
 $(BUILD)/rwsd-worker: $(WORKER) $(call library,conf drivers core)
 	$(LINK) -o $@ $^ $(WORKER_LIBS)
@@ -82,6 +82,10 @@ STATIC ?= $(shell echo 'int main(void) { return 0; }' | \
 	$(CC) -static -x c - -o /dev/null 2>/dev/null && echo -static)
 $(BUILD)/rwsd-init: $(INIT) $(call objects,drivers/local_protocol.c) $(call library,core)
 	$(CC) $(CFLAGS) $(or $(STATIC),$(HARDENING_LINK)) $(LDFLAGS) -o $@ $^
+
+# The worker carries the init within itself, and so needs nothing beside it.
+$(BUILD)/obj/drivers/local_program.o: CPPFLAGS += -DLOCAL_INIT_FILE='"$(BUILD)/rwsd-init"'
+$(BUILD)/obj/drivers/local_program.o: $(BUILD)/rwsd-init
 
 # What test programs share lies beside them, in files that are not called test_*.
 $(BUILD)/libshared.a: $(call objects,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
@@ -139,7 +143,7 @@ format: ## rewrite the C files in the house's format
 
 install: all ## into DESTDIR and PREFIX (/usr/local)
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin
-	for program in rwsd rwsd-worker rwsd-init; do [ ! -e $(BUILD)/$$program ] || \
+	for program in rwsd rwsd-worker; do [ ! -e $(BUILD)/$$program ] || \
 		$(INSTALL) -m 755 $(BUILD)/$$program $(DESTDIR)$(PREFIX)/sbin/ || exit 1; done
 	[ ! -e $(BUILD)/rws ] || $(INSTALL) -m 755 $(BUILD)/rws $(DESTDIR)$(PREFIX)/bin/
 	for page in $(wildcard gateway/*.[1-8] conf/*.[1-8]); do \

@@ -126,7 +126,7 @@ parse_header(struct conf_file *file, char *text, unsigned line, struct error *er
 	if (!login_name_valid(name))
 		return error_set(err, ERROR_INVALID,
 		    "%s:%u: login %s: a name is 1 to %d of A-Z a-z 0-9 . _ -", file->path, line,
-		    name, LOGIN_NAME_MAX);
+		    name, LOGIN_NAME_LENGTH);
 	other = find_block(file, name);
 	if (other != NULL)
 		return error_set(err, ERROR_INVALID,

@@ -73,8 +73,8 @@ check_name(const char *text, struct error *err)
 {
 	if (login_name_valid(text))
 		return 0;
-	return error_set(
-	    err, ERROR_INVALID, "\"%s\" is not 1 to %d of A-Z a-z 0-9 . _ -", text, LOGIN_NAME_MAX);
+	return error_set(err, ERROR_INVALID, "\"%s\" is not 1 to %d of A-Z a-z 0-9 . _ -", text,
+	    LOGIN_NAME_LENGTH);
 }
 
 /* The name of a variable as POSIX has it (XBD 8.1), of the given length. */

@@ -24,7 +24,7 @@ login_name_valid(const char *text)
 	size_t length;
 
 	for (length = 0; text[length] != '\0'; length++)
-		if (length == LOGIN_NAME_MAX || !is_name_character(text[length]))
+		if (length == LOGIN_NAME_LENGTH || !is_name_character(text[length]))
 			return false;
 	return length > 0 && !is_dots(text);
 }
@@ -35,7 +35,7 @@ is_id(const char *text)
 	size_t length;
 
 	for (length = 0; text[length] != '\0'; length++)
-		if (length == LOGIN_ID_MAX || text[length] <= ' ' || text[length] > '~' ||
+		if (length == LOGIN_ID_LENGTH || text[length] <= ' ' || text[length] > '~' ||
 		    strchr("/\\\"'`", text[length]) != NULL)
 			return false;
 	return length > 0 && !is_dots(text);
@@ -48,7 +48,7 @@ login_parse(const char *text, struct login *login)
 
 	memset(login, 0, sizeof(*login));
 	length = strcspn(text, "+=");
-	if (length > LOGIN_NAME_MAX)
+	if (length > LOGIN_NAME_LENGTH)
 		return -1;
 	memcpy(login->name, text, length);
 	if (!login_name_valid(login->name))

@@ -9,13 +9,13 @@
 
 #include <stdbool.h>
 
-#define LOGIN_NAME_MAX 64
-#define LOGIN_ID_MAX 128
+#define LOGIN_NAME_LENGTH 64 /* LOGIN_NAME_MAX is limits.h's */
+#define LOGIN_ID_LENGTH 128
 
 struct login {
-	char name[LOGIN_NAME_MAX + 1];
-	char instance[LOGIN_NAME_MAX + 1]; /* empty for none */
-	char id[LOGIN_ID_MAX + 1];         /* empty for none */
+	char name[LOGIN_NAME_LENGTH + 1];
+	char instance[LOGIN_NAME_LENGTH + 1]; /* empty for none */
+	char id[LOGIN_ID_LENGTH + 1];         /* empty for none */
 };
 
 /* Is text a NAME (or an INSTANCE)? */

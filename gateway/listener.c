@@ -36,7 +36,6 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
-#include "core/driver.h"
 #include "gateway/listener.h"
 #include "gateway/listener_state.h"
 #include "keys/hostkey.h"
@@ -260,7 +259,7 @@ reload(struct listener *self)
 	struct conf *fresh;
 	struct error err;
 
-	fresh = conf_load(self->path, self->overrides, driver_kinds, &err);
+	fresh = listener_load_conf(self->path, self->overrides, &err);
 	if (fresh == NULL || conf_check(fresh, &err) != 0) {
 		log_error("not reloaded: %s", err.message);
 		conf_free(fresh);

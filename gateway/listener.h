@@ -4,6 +4,10 @@
 #define GATEWAY_LISTENER_H
 
 struct conf;
+struct error;
+
+/* conf_load with the drivers of this build. */
+struct conf *listener_load_conf(const char *path, char *const *overrides, struct error *err);
 
 /*
  * Entry of the process, with a checked configuration that it takes over; path and overrides are

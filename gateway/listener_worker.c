@@ -17,7 +17,6 @@
 #include "core/base/message.h"
 #include "core/base/option.h"
 #include "core/base/peer.h"
-#include "core/driver.h"
 #include "gateway/listener_state.h"
 
 static void end_worker(struct worker_entry *worker);
@@ -101,7 +100,7 @@ send_configure(struct worker_entry *worker, size_t login, struct error *err)
 	configure.workspace = worker->workspace;
 	configure.instance = memory_text_format(
 	    "%s/%s", settings_text(conf_global(listener->conf), "gateway"), worker->workspace);
-	configure.driver = memory_text(conf_login_driver(listener->conf, login)->name);
+	configure.driver = memory_text(settings_text(conf_login(listener->conf, login), "driver"));
 	worker_configure_encode(&message, &configure);
 	settings_put(&message, conf_login(listener->conf, login));
 	peer_send(worker->peer, &message);

@@ -14,7 +14,6 @@
 #include "core/base/memory.h"
 #include "core/base/option.h"
 #include "core/base/process.h"
-#include "core/driver.h"
 #include "gateway/auth.h"
 #include "gateway/listener.h"
 #include "gateway/session.h"
@@ -89,7 +88,7 @@ run(const struct arguments *arguments)
 	struct conf *conf;
 	struct error err;
 
-	conf = conf_load(arguments->file, arguments->overrides, driver_kinds, &err);
+	conf = listener_load_conf(arguments->file, arguments->overrides, &err);
 	if (conf == NULL || (arguments->action != ACTION_PRINT && conf_check(conf, &err) != 0)) {
 		(void)fprintf(stderr, "rwsd: %s\n", err.message);
 		conf_free(conf);

@@ -193,7 +193,9 @@ take_connection(void *argument, struct message *message, struct error *err)
 	ssh_set_blocking(self->ssh, 0);
 	ssh_set_counters(self->ssh, NULL, &self->counter);
 	ssh_set_auth_methods(self->ssh, SSH_AUTH_METHOD_PUBLICKEY);
-	if (ssh_event_add_session(self->event, self->ssh) != SSH_OK)
+	/* Sends our banner, and makes the poll context that the session is added to the event with. */
+	if (ssh_handle_key_exchange(self->ssh) == SSH_ERROR ||
+	    ssh_event_add_session(self->event, self->ssh) != SSH_OK)
 		return error_set(err, ERROR_UNAVAILABLE, "watch the connection: %s",
 		    ssh_get_error(self->ssh));
 	/* A duplicate is watched: libssh closes its own at a time of its choosing. */

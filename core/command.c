@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The life of a command:
+ *
+ *	WAITING   for the workspace
+ *	STARTING  the driver was asked
+ *	RUNNING   its descriptors are with the owner
+ *	ENDED     the owner knows; processes of its group may be left
+ *	          (freed once they are gone and the owner has closed it)
+ *
+ * Stopping is one ladder whatever the reason: signals now, KILL after kill_grace, and when not even
+ * that ends it, the stream is given up after LAST_WAIT.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/descriptor.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/loop.h"
+#include "core/base/memory.h"
+#include "core/base/number.h"
+#include "core/base/option.h"
+#include "core/command.h"
+#include "core/driver.h"
+#include "core/protocol.h"
+#include "core/workspace.h"
+
+#define STATUS_TIMEOUT 124
+#define STATUS_LIMIT 143
+/* ms after KILL for the end to arrive from the far side. */
+#define LAST_WAIT 10000
+
+enum stage {
+	STAGE_WAITING,
+	STAGE_STARTING,
+	STAGE_RUNNING,
+	STAGE_ENDED,
+};
+
+/* Why it was stopped, which decides how its end is told. */
+enum reason {
+	REASON_NONE,
+	REASON_TIMEOUT,
+	REASON_LIMIT,
+	REASON_ABORT,
+	REASON_CLOSED,
+};
+
+/* Output of what was kept running: read and dropped, so that it is not killed by SIGPIPE. */
+struct drain {
+	int fd;
+	struct loop_watch *watch;
+};
+
+struct command {
+	struct command *next; /* of the workspace */
+	struct workspace *workspace;
+	enum stage stage;
+	enum reason reason;
+	const struct command_events *events; /* NULL once closed */
+	void *argument;
+	struct workspace_waiter *waiter;
+	struct driver_stream *stream;
+	bool gone;     /* no process of the group is left */
+	bool killed;   /* KILL was sent */
+	int early_signal;
+	uint64_t limit;
+	struct loop_timer *timeout, *ladder;
+	struct drain drains[2];
+
+	char **argv, **environment;
+	char *directory, *term;
+	struct command_request request; /* its pointers are not used */
+};
+
+static const struct driver *
+driver_of(const struct command *command)
+{
+	return workspace_driver(command->workspace);
+}
+
+static void
+stop_drain(struct drain *drain)
+{
+	loop_unwatch(drain->watch);
+	drain->watch = NULL;
+	descriptor_close(&drain->fd);
+}
+
+static void
+free_command(struct command *command)
+{
+	workspace_remove_command(command->workspace, command);
+	workspace_waiter_cancel(command->waiter);
+	if (command->stream != NULL)
+		driver_of(command)->close_stream(command->stream);
+	stop_drain(&command->drains[0]);
+	stop_drain(&command->drains[1]);
+	loop_timer_free(command->timeout);
+	loop_timer_free(command->ladder);
+	memory_list_free(command->argv);
+	memory_list_free(command->environment);
+	memory_free(command->directory);
+	memory_free(command->term);
+	memory_free(command);
+}
+
+/* Freed when nobody needs it any more: no owner, no process. */
+static void
+free_if_done(struct command *command)
+{
+	if (command->events == NULL && command->stage == STAGE_ENDED && command->gone)
+		free_command(command);
+}
+
+/* Tells the owner of the end. */
+static void
+tell_ended(struct command *command, struct command_exit *ended)
+{
+	char size[NUMBER_TEXT_MAX];
+	char *note;
+
+	note = NULL;
+	if (command->reason == REASON_TIMEOUT) {
+		ended->failed = ended->signaled = false;
+		ended->status = STATUS_TIMEOUT;
+	} else if (command->reason == REASON_LIMIT) {
+		ended->failed = ended->signaled = false;
+		ended->status = STATUS_LIMIT;
+		note = memory_text_format("stopped: more than %s of output",
+		    number_describe_size(size, (int64_t)command->limit));
+		ended->note = note;
+	} else if (command->reason == REASON_ABORT) {
+		ended->failed = true;
+		error_set(&ended->failure, ERROR_ABORTED, "the command was stopped on request");
+	}
+	command->stage = STAGE_ENDED;
+	loop_timer_stop(command->timeout);
+	if (command->events != NULL)
+		command->events->ended(command->argument, ended);
+	memory_free(note);
+}
+
+static void
+fail(struct command *command, const struct error *err)
+{
+	struct command_exit ended = { 0 };
+
+	ended.failed = true;
+	ended.failure = *err;
+	command->gone = true;
+	tell_ended(command, &ended);
+	free_if_done(command);
+}
+
+static void
+send_signal(struct command *command, int number)
+{
+	if (command->stream != NULL && !command->gone)
+		driver_of(command)->signal(command->stream, number);
+}
+
+/* The last rungs: KILL, and then the stream is given up. */
+static void
+ladder_expired(void *argument)
+{
+	struct command *command = argument;
+	struct error err;
+
+	if (!command->killed) {
+		command->killed = true;
+		send_signal(command, SIGKILL);
+		loop_timer_start(command->ladder, LAST_WAIT);
+		return;
+	}
+	log_error("a command does not end after KILL; its stream is given up");
+	if (command->stream != NULL)
+		driver_of(command)->close_stream(command->stream);
+	command->stream = NULL;
+	error_set(&err, ERROR_UNAVAILABLE, "the command did not end after KILL");
+	if (command->stage != STAGE_ENDED) {
+		fail(command, &err);
+	} else {
+		command->gone = true;
+		free_if_done(command);
+	}
+}
+
+/* Starts the ladder. A command that waits or whose start is under way is stopped when its time comes. */
+static void
+stop(struct command *command, enum reason reason)
+{
+	struct error err;
+
+	if (command->stage == STAGE_WAITING) {
+		command->reason = reason;
+		workspace_waiter_cancel(command->waiter);
+		command->waiter = NULL;
+		error_set(&err, ERROR_ABORTED, "the command was stopped before it started");
+		fail(command, &err);
+		return;
+	}
+	if (command->reason == REASON_NONE && command->stage != STAGE_ENDED)
+		command->reason = reason;
+	if (loop_timer_running(command->ladder) || command->killed)
+		return;
+	if (reason == REASON_CLOSED) {
+		send_signal(command, SIGHUP);
+		send_signal(command, SIGCONT);
+	}
+	send_signal(command, SIGTERM);
+	loop_timer_start(command->ladder,
+	    settings_number(workspace_settings(command->workspace), "kill_grace"));
+}
+
+static void
+timeout_expired(void *argument)
+{
+	stop(argument, REASON_TIMEOUT);
+}
+
+static void
+drain_ready(void *argument, unsigned events)
+{
+	struct drain *drain = argument;
+	char scratch[65536];
+	ssize_t got;
+
+	(void)events;
+	do
+		got = read(drain->fd, scratch, sizeof(scratch));
+	while (got > 0);
+	if (got == 0 || (errno != EAGAIN && errno != EINTR))
+		stop_drain(drain);
+}
+
+static void
+start_drain(struct command *command, struct drain *drain)
+{
+	struct error err;
+
+	if (drain->fd < 0 || drain->watch != NULL)
+		return;
+	if (descriptor_nonblock(drain->fd, &err) != 0) {
+		stop_drain(drain);
+		return;
+	}
+	drain->watch = loop_watch(
+	    workspace_loop(command->workspace), drain->fd, LOOP_READ, drain_ready, drain);
+}
+
+/* Keeps a second descriptor of each output stream of a command that may leave processes behind. */
+static void
+prepare_drains(struct command *command, const struct driver_descriptors *descriptors)
+{
+	if (!command->request.keep_background || command->request.pty)
+		return;
+	command->drains[0].fd = fcntl(descriptors->output, F_DUPFD_CLOEXEC, 0);
+	if (descriptors->errors >= 0)
+		command->drains[1].fd = fcntl(descriptors->errors, F_DUPFD_CLOEXEC, 0);
+}
+
+static void
+stream_started(void *argument, const struct driver_descriptors *descriptors, uint32_t pid)
+{
+	struct command *command = argument;
+	struct driver_descriptors unwanted = *descriptors;
+
+	(void)pid;
+	command->stage = STAGE_RUNNING;
+	if (command->events == NULL) {
+		descriptor_close(&unwanted.input);
+		descriptor_close(&unwanted.output);
+		descriptor_close(&unwanted.errors);
+		return;
+	}
+	prepare_drains(command, descriptors);
+	command->events->started(command->argument, descriptors);
+	if (command->request.timeout > 0)
+		loop_timer_start(command->timeout, command->request.timeout);
+	if (command->early_signal != 0)
+		send_signal(command, command->early_signal);
+}
+
+static void
+stream_exited(void *argument, const struct driver_exit *driver_ended, const struct error *err)
+{
+	struct command *command = argument;
+	struct command_exit ended = { 0 };
+
+	if (driver_ended == NULL) {
+		fail(command, err);
+		return;
+	}
+	ended.signaled = driver_ended->signaled;
+	ended.status = (uint32_t)driver_ended->status;
+	ended.core = driver_ended->core;
+	if ((driver_of(command)->kind->supports & DRIVER_GROUP) == 0)
+		command->gone = true;
+	tell_ended(command, &ended);
+	free_if_done(command);
+}
+
+static void
+stream_gone(void *argument)
+{
+	struct command *command = argument;
+
+	command->gone = true;
+	loop_timer_stop(command->ladder);
+	free_if_done(command);
+}
+
+static const struct driver_stream_events stream_events = {
+	stream_started,
+	stream_exited,
+	stream_gone,
+};
+
+/* The login's environment, what every command gets, and the request's: later ones win. */
+static char **
+make_environment(const struct command *command)
+{
+	const struct settings *settings = workspace_settings(command->workspace);
+	const struct driver *driver = driver_of(command);
+	char **environment, *entries[3];
+	char *const *list;
+	size_t i, count;
+
+	environment = memory_list(settings_list(settings, "env"));
+	for (count = 0; environment[count] != NULL; count++)
+		continue;
+	for (list = command->environment; list != NULL && *list != NULL; list++)
+		environment = memory_list_add(environment, count++, *list);
+	entries[0] = memory_text_format("RWS_LOGIN=%s", workspace_login(command->workspace));
+	entries[1] = memory_text_format("RWS_SANDBOX_ID=%s", workspace_id(command->workspace));
+	entries[2] = memory_text_format("RWS_DRIVER=%s", driver->kind->name);
+	for (i = 0; i < 3; i++) {
+		environment = memory_list_add(environment, count++, entries[i]);
+		memory_free(entries[i]);
+	}
+	return environment;
+}
+
+/* Where it runs: the root, and below it the directory asked for or the login's cwd. */
+static char *
+make_directory(const struct command *command)
+{
+	const char *below;
+
+	below = command->directory;
+	if (below == NULL)
+		below = settings_text(workspace_settings(command->workspace), "cwd");
+	if (below == NULL || strcmp(below, ".") == 0 || *below == '\0')
+		return memory_text(workspace_root(command->workspace));
+	return memory_text_format("%s/%s", workspace_root(command->workspace), below);
+}
+
+static void
+workspace_ready(void *argument, const struct error *err)
+{
+	struct command *command = argument;
+	struct driver_command start = { 0 };
+	char *shell[3], **environment, *directory, login[] = "-l";
+
+	command->waiter = NULL;
+	if (err != NULL) {
+		fail(command, err);
+		return;
+	}
+	shell[0] = memory_text(workspace_shell(command->workspace));
+	shell[1] = login;
+	shell[2] = NULL;
+	environment = make_environment(command);
+	directory = make_directory(command);
+	start.argv = command->argv != NULL ? command->argv : shell;
+	start.environment = environment;
+	start.directory = directory;
+	start.want_stdin = command->request.want_stdin;
+	start.pty = command->request.pty;
+	start.term = command->term;
+	start.columns = command->request.columns;
+	start.rows = command->request.rows;
+	start.x_pixels = command->request.x_pixels;
+	start.y_pixels = command->request.y_pixels;
+	start.keep_background = command->request.keep_background;
+	start.kill_grace =
+	    (uint32_t)settings_number(workspace_settings(command->workspace), "kill_grace");
+	command->stage = STAGE_STARTING;
+	command->stream = driver_of(command)->start(
+	    workspace_sandbox(command->workspace), &start, &stream_events, command);
+	memory_free(shell[0]);
+	memory_free(directory);
+	memory_list_free(environment);
+}
+
+static void
+workspace_progress(void *argument, const char *text)
+{
+	struct command *command = argument;
+
+	if (command->events != NULL)
+		command->events->progress(command->argument, text);
+}
+
+struct command *
+command_start(struct workspace *workspace, const struct command_request *request,
+    const struct command_events *events, void *argument)
+{
+	struct command *command;
+
+	command = memory_zeroed(1, sizeof(*command));
+	command->workspace = workspace;
+	command->events = events;
+	command->argument = argument;
+	command->request = *request;
+	command->argv = memory_list(request->argv);
+	command->environment = memory_list(request->environment);
+	command->directory = request->directory == NULL ? NULL : memory_text(request->directory);
+	command->term = request->term == NULL ? NULL : memory_text(request->term);
+	command->drains[0].fd = command->drains[1].fd = -1;
+	command->timeout = loop_timer_new(workspace_loop(workspace), timeout_expired, command);
+	command->ladder = loop_timer_new(workspace_loop(workspace), ladder_expired, command);
+	workspace_add_command(workspace, command);
+	command->waiter = workspace_use(workspace, workspace_ready, workspace_progress, command);
+	return command;
+}
+
+void
+command_signal(struct command *command, int number)
+{
+	if (command->stage == STAGE_RUNNING)
+		send_signal(command, number);
+	else if (command->stage != STAGE_ENDED)
+		command->early_signal = number;
+}
+
+void
+command_resize(
+    struct command *command, uint32_t columns, uint32_t rows, uint32_t x_pixels, uint32_t y_pixels)
+{
+	command->request.columns = columns;
+	command->request.rows = rows;
+	command->request.x_pixels = x_pixels;
+	command->request.y_pixels = y_pixels;
+	if (command->stream != NULL && command->stage != STAGE_ENDED && command->request.pty)
+		driver_of(command)->resize(command->stream, columns, rows, x_pixels, y_pixels);
+}
+
+void
+command_limit(struct command *command, uint64_t limit)
+{
+	command->limit = limit;
+	if (command->stage == STAGE_RUNNING)
+		stop(command, REASON_LIMIT);
+}
+
+void
+command_abort(struct command *command)
+{
+	if (command->stage != STAGE_ENDED)
+		stop(command, REASON_ABORT);
+}
+
+void
+command_close(struct command *command)
+{
+	command->events = NULL;
+	start_drain(command, &command->drains[0]);
+	start_drain(command, &command->drains[1]);
+	if (command->stage != STAGE_ENDED)
+		stop(command, REASON_CLOSED);
+	else
+		free_if_done(command);
+}
+
+struct command *
+command_next(const struct command *command)
+{
+	return command->next;
+}
+
+void
+command_set_next(struct command *command, struct command *next)
+{
+	command->next = next;
+}
+
+void
+command_kill(struct command *command)
+{
+	if (command->stage == STAGE_WAITING)
+		stop(command, REASON_CLOSED);
+	else if (!command->killed)
+		ladder_expired(command);
+}

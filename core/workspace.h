@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A workspace: one sandbox, one root directory in it, and everything that runs there. It connects
+ * its driver on first use, prepares the root, keeps count of commands, and releases the sandbox.
+ */
+#ifndef CORE_WORKSPACE_H
+#define CORE_WORKSPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct command;
+struct driver;
+struct driver_sandbox;
+struct error;
+struct loop;
+struct settings;
+struct workspace;
+struct workspace_waiter;
+
+struct workspace_setup {
+	struct loop *loop;
+	const struct driver *driver;
+	const struct settings *settings; /* of the login; kept */
+	const char *login;               /* all texts are kept */
+	const char *name;                /* NAME, NAME+INSTANCE or NAME=ID */
+	const char *instance;            /* label at the provider */
+	int directory;                   /* of this workspace's own in the state directory; kept, not closed */
+};
+
+/* Checks the driver's settings; connects nothing yet. */
+struct workspace *workspace_new(const struct workspace_setup *setup, struct error *err);
+
+/* Frees everything; commands must be gone or are dropped without a word. */
+void workspace_free(struct workspace *workspace);
+
+/*
+ * Calls ready once the sandbox can be used (err NULL), or with the reason why not; never from within the
+ * call. progress, which may be NULL, is told in words when that takes a while. The waiter is gone after ready.
+ */
+typedef void workspace_ready_fn(void *argument, const struct error *err);
+typedef void workspace_progress_fn(void *argument, const char *text);
+struct workspace_waiter *workspace_use(struct workspace *workspace, workspace_ready_fn *ready,
+    workspace_progress_fn *progress, void *argument);
+void workspace_waiter_cancel(struct workspace_waiter *waiter); /* accepts NULL */
+
+/* Valid once it was ready: where it is and what it is. Texts belong to the workspace. */
+const char *workspace_root(const struct workspace *workspace);  /* absolute, symlinks resolved */
+const char *workspace_shell(const struct workspace *workspace); /* the user's login shell */
+const char *workspace_id(const struct workspace *workspace);    /* of the sandbox at its provider */
+
+struct loop *workspace_loop(const struct workspace *workspace);
+const struct driver *workspace_driver(const struct workspace *workspace);
+const struct settings *workspace_settings(const struct workspace *workspace);
+struct driver_sandbox *workspace_sandbox(const struct workspace *workspace);
+const char *workspace_login(const struct workspace *workspace);
+
+/* Does a command run, or has one left processes behind? */
+bool workspace_busy(const struct workspace *workspace);
+
+/* Commands enter themselves and leave: command.c only. */
+void workspace_add_command(struct workspace *workspace, struct command *command);
+void workspace_remove_command(struct workspace *workspace, struct command *command);
+
+/*
+ * Ends all commands, then releases the sandbox: as on_dispose says with dispose, else it is left as it
+ * is (stopped where it cannot outlive us). Calls done when that is over, err NULL on success. Call once.
+ */
+typedef void workspace_done_fn(void *argument, const struct error *err);
+void workspace_release(
+    struct workspace *workspace, bool dispose, workspace_done_fn *done, void *argument);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: ISC */
+/* What the files of the worker process share. */
+#ifndef GATEWAY_WORKER_H
+#define GATEWAY_WORKER_H
+
+#include <stddef.h>
+
+#include "core/protocol.h"
+
+struct link;
+struct loop;
+struct settings;
+struct workspace;
+
+struct worker {
+	struct loop *loop;
+	struct workspace *workspace;
+	struct settings *settings;
+	struct link *links; /* the sessions attached to it */
+};
+
+/* worker_link.c: a session's end of the worker; takes over attach->fd and the restrictions. */
+void link_open(struct worker *worker, struct worker_attach *attach);
+/* Closes all; their commands are ended. */
+void link_close_all(struct worker *worker);
+
+/* worker.c: a link was opened or closed: idle time starts or stops. */
+void worker_links_changed(struct worker *worker);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the driver contract tests share: a driver with its loop and a state directory of its own,
+ * commands whose streams are fed and gathered, and waiting that ends. Everything that goes wrong
+ * in here fails the test that runs.
+ */
+#ifndef TESTS_CONTRACT_HARNESS_H
+#define TESTS_CONTRACT_HARNESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/driver.h"
+
+struct contract {
+	const struct driver *driver;
+	struct loop *loop;
+	struct settings *settings;
+	char *state; /* path of the state directory */
+	int state_directory;
+	struct driver_sandbox *sandbox;
+	bool connected, created, started;
+	char *id, *directory, *user;
+	unsigned lost;
+	struct error failure; /* of connect or of the loss */
+};
+
+/* The driver and the settings NAME=VALUE of all tests; ends the program when they make no sense. */
+void contract_choose(const char *driver, char *const *settings);
+const struct driver *contract_driver(void);
+
+/* A fresh state directory with nothing connected yet, and its removal with all that is in it. */
+void contract_open(struct contract *contract);
+void contract_close(struct contract *contract);
+
+/* Closes the driver and opens it again over the same state, as a new worker does. */
+void contract_reopen(struct contract *contract);
+
+/* Connects and says whether that worked; contract->failure otherwise. */
+bool contract_connect(struct contract *contract, const char *id, bool may_create);
+bool contract_release(struct contract *contract, enum driver_release release);
+
+/* Dispatches until *flag, at most a minute. */
+void contract_wait(struct contract *contract, const bool *flag);
+
+/* Dispatches until nothing more was due for a moment: for what must not happen. */
+void contract_settle(struct contract *contract);
+
+/* One output of a command, gathered or only counted. */
+struct contract_output {
+	struct contract_command *command;
+	int fd;
+	struct loop_watch *watch;
+	uint64_t size, sum;    /* of all bytes */
+	struct buffer content; /* the first of them */
+	bool ended;
+};
+
+struct contract_command {
+	struct contract *contract;
+	struct driver_stream *stream;
+	bool started, exited, gone;
+	uint32_t pid;
+	struct driver_exit ended;
+	bool unknown; /* exited without an outcome */
+	struct error failure;
+	struct contract_output output, errors;
+	int input;
+	struct loop_watch *input_watch;
+	const char *text;                /* what is left of a text for stdin */
+	uint64_t pattern, pattern_total; /* bytes of the pattern sent, and to send */
+	bool keep_input;                 /* do not end stdin */
+	bool stopped;                    /* outputs are not read */
+};
+
+/* How to start one: everything may be left zero but argv. */
+struct contract_start {
+	char *const *argv;
+	char *const *environment;
+	const char *directory;
+	const char *input;      /* text for stdin, which then ends */
+	uint64_t pattern_total; /* or so many bytes of the pattern */
+	bool keep_input;        /* stdin without an end */
+	bool pty;
+	uint32_t columns, rows;
+	bool keep_background;
+	uint32_t kill_grace;
+	bool stopped;
+};
+void contract_command_start(struct contract *contract, struct contract_command *command,
+    const struct contract_start *start);
+
+/* sh -c SCRIPT. */
+void contract_shell(
+    struct contract *contract, struct contract_command *command, const char *script);
+
+/* Waits for its end and that of its outputs. */
+void contract_command_finish(struct contract_command *command);
+void contract_command_free(struct contract_command *command);
+void contract_command_resume(struct contract_command *command);
+void contract_command_end_input(struct contract_command *command);
+void contract_command_type(struct contract_command *command, const char *text);
+
+/* Waits until the gathered output contains text. */
+void contract_command_expect(struct contract_command *command, const char *text);
+
+/* Gathered bytes as a text, valid until more come. */
+const char *contract_text(struct contract_output *output);
+
+/* Runs SCRIPT to its end and compares status and stdout. */
+void contract_check(struct contract *contract, const char *script, int status, const char *output);
+
+/* Byte at offset of the pattern; all values occur, at no regular distance. FNV-1a of its first size
+ * bytes. */
+unsigned char contract_pattern(uint64_t offset);
+uint64_t contract_pattern_sum(uint64_t size);
+#define CONTRACT_SUM_START 14695981039346656037ULL
+uint64_t contract_sum(uint64_t sum, const unsigned char *data, size_t size);
+
+#endif
