@@ -199,10 +199,10 @@ keys_that_are_there_stay(void **state)
 static void
 keys_made_by_ssh_keygen_are_used(void **state)
 {
-	const char *const make[] = { "sh", "-c",
-		"ssh-keygen -q -t ed25519 -N '' -f \"$0\" && ssh-keygen -q -t rsa -b 2048 -m PEM -N '' "
-		"-f \"$1\" && echo made",
-		key_path(0), key_path(1), NULL };
+	static const char script[] = "ssh-keygen -q -t ed25519 -N '' -f \"$0\" && "
+				     "ssh-keygen -q -t rsa -b 2048 -m PEM -N '' -f \"$1\" && "
+				     "echo made";
+	const char *const make[] = { "sh", "-c", script, key_path(0), key_path(1), NULL };
 	char *line;
 
 	(void)state;

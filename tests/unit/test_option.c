@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Settings: defaults, checks, lists, the way to another process, and what is printed. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,13 +76,13 @@ joined(const struct settings *from, const char *name)
 {
 	static char text[256];
 	char *const *entry;
+	size_t used;
 
 	text[0] = '\0';
-	for (entry = settings_list(from, name); *entry != NULL; entry++) {
-		if (text[0] != '\0')
-			strncat(text, "|", sizeof(text) - strlen(text) - 1);
-		strncat(text, *entry, sizeof(text) - strlen(text) - 1);
-	}
+	used = 0;
+	for (entry = settings_list(from, name); *entry != NULL && used < sizeof(text); entry++)
+		used += (size_t)snprintf(
+		    text + used, sizeof(text) - used, "%s%s", used == 0 ? "" : "|", *entry);
 	return text;
 }
 
