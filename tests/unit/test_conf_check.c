@@ -163,6 +163,8 @@ print_loads_again_to_the_same(void **state)
 	assert_false(settings_has(conf_login(conf, 0), "max_stream_bytes"));
 	assert_true(settings_has(conf_login(conf, 1), "max_stream_bytes"));
 	assert_non_null(strstr(first, "\n#log_level = info\n"));
+	assert_non_null(strstr(first, "listen = 0.0.0.0:1 [::]:2\n"));
+	assert_non_null(strstr(first, "\naccept_env = \"\"\n"));
 	assert_non_null(strstr(first, "\ntemplate = \"\\\"q\\\"\"\n"));
 	conf_free(conf);
 	free(first);
