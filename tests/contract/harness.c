@@ -43,6 +43,24 @@ contract_driver(void)
 	return chosen_driver;
 }
 
+bool
+contract_supports(unsigned bits)
+{
+	return (chosen_driver->supports & bits) == bits;
+}
+
+const char *
+contract_setting(const char *name)
+{
+	size_t i, length = strlen(name);
+
+	for (i = 0; chosen_settings[i] != NULL; i++)
+		if (strncmp(chosen_settings[i], name, length) == 0 &&
+		    chosen_settings[i][length] == '=')
+			return chosen_settings[i] + length + 1;
+	return NULL;
+}
+
 static void
 sandbox_lost(void *argument, const struct error *err)
 {
@@ -103,7 +121,7 @@ contract_open(struct contract *contract)
 	contract->driver = chosen_driver;
 	contract->loop = loop_new(&err);
 	assert_non_null(contract->loop);
-	contract->state = memory_text("/tmp/contract-XXXXXX");
+	contract->state = memory_text("contract-XXXXXX");
 	assert_non_null(mkdtemp(contract->state));
 	contract->state_directory = open(contract->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(contract->state_directory >= 0);
@@ -425,13 +443,25 @@ start_output(struct contract_command *command, struct contract_output *output)
 	buffer_init(&output->content, CONTENT_MAX);
 }
 
+char **
+contract_list(const char *const *texts)
+{
+	char **list = NULL;
+	size_t i;
+
+	for (i = 0; texts != NULL && texts[i] != NULL; i++)
+		list = memory_list_add(list, i, texts[i]);
+	return list;
+}
+
 void
 contract_command_start(
     struct contract *contract, struct contract_command *command, const struct contract_start *start)
 {
+	char **argv = contract_list(start->argv), **environment = contract_list(start->environment);
 	struct driver_command request = {
-		.argv = start->argv,
-		.environment = start->environment,
+		.argv = argv,
+		.environment = environment,
 		.directory = start->directory == NULL ? contract->directory : start->directory,
 		.want_stdin = start->input != NULL || start->pattern_total > 0 || start->keep_input,
 		.pty = start->pty,
@@ -455,17 +485,17 @@ contract_command_start(
 	    contract->sandbox, &request, &command_events, command);
 	assert_non_null(command->stream);
 	assert_false(command->started || command->exited);
+	memory_list_free(argv);
+	memory_list_free(environment);
 }
 
 void
 contract_shell(struct contract *contract, struct contract_command *command, const char *script)
 {
-	char *copy = memory_text(script);
-	char *argv[] = { "sh", "-c", copy, NULL };
+	const char *argv[] = { "sh", "-c", script, NULL };
 	struct contract_start start = { .argv = argv };
 
 	contract_command_start(contract, command, &start);
-	memory_free(copy);
 }
 
 void
@@ -548,4 +578,127 @@ contract_check(struct contract *contract, const char *script, int status, const 
 		    command.ended.status, command.ended.signaled ? " (signal)" : "",
 		    contract_text(&command.output), contract_text(&command.errors));
 	contract_command_free(&command);
+}
+
+char *
+contract_output(struct contract *contract, const char *script)
+{
+	struct contract_command command;
+	char *text;
+
+	contract_shell(contract, &command, script);
+	contract_command_finish(&command);
+	if (command.unknown || command.ended.signaled || command.ended.status != 0)
+		fail_msg("%s: \"%s\"", script, contract_text(&command.errors));
+	text = memory_text(contract_text(&command.output));
+	if (text[0] != '\0' && text[strlen(text) - 1] == '\n')
+		text[strlen(text) - 1] = '\0';
+	contract_command_free(&command);
+	return text;
+}
+
+char *
+contract_path(const struct contract *contract, const char *name)
+{
+	return memory_text_format("%s/%s", contract->directory, name);
+}
+
+/* One copy: what the test's end of the pipe still has to move. */
+struct moving {
+	int fd;
+	struct loop_watch *watch;
+	const unsigned char *data; /* left to send */
+	size_t size;
+	struct buffer *content; /* or to receive into */
+	bool ended, done;
+	enum error_code code;
+};
+
+static void
+copy_done(void *argument, const struct error *err)
+{
+	struct moving *moving = argument;
+
+	assert_false(moving->done);
+	moving->done = true;
+	moving->code = err == NULL ? ERROR_NONE : err->code;
+}
+
+static void
+stop_moving(struct moving *moving)
+{
+	loop_unwatch(moving->watch);
+	moving->watch = NULL;
+	descriptor_close(&moving->fd);
+	moving->ended = true;
+}
+
+static void
+receive(void *argument, unsigned events)
+{
+	unsigned char chunk[65536];
+	struct moving *moving = argument;
+	ssize_t got;
+
+	(void)events;
+	got = read(moving->fd, chunk, sizeof(chunk));
+	if (got <= 0)
+		stop_moving(moving);
+	else
+		assert_int_equal(buffer_append(moving->content, chunk, (size_t)got), 0);
+}
+
+static void
+send_data(void *argument, unsigned events)
+{
+	struct moving *moving = argument;
+	ssize_t written;
+
+	(void)events;
+	written = moving->size == 0 ? 0 : write(moving->fd, moving->data, moving->size);
+	if (written < 0 && errno == EAGAIN)
+		return;
+	if (written > 0) {
+		moving->data += written;
+		moving->size -= (size_t)written;
+	}
+	if (written < 0 || moving->size == 0)
+		stop_moving(moving);
+}
+
+enum error_code
+contract_read(struct contract *contract, const char *path, uint64_t max, struct buffer *content)
+{
+	struct moving moving = { .content = content };
+	int ends[2];
+
+	assert_int_equal(descriptor_pipe(ends, NULL), 0);
+	moving.fd = ends[0];
+	moving.watch = loop_watch(contract->loop, ends[0], LOOP_READ, receive, &moving);
+	assert_non_null(
+	    contract->driver->read(contract->sandbox, path, max, ends[1], copy_done, &moving));
+	assert_false(moving.done);
+	contract_wait(contract, &moving.done);
+	contract_wait(contract, &moving.ended);
+	return moving.code;
+}
+
+enum error_code
+contract_write(
+    struct contract *contract, const char *path, uint64_t size, const void *data, size_t data_size)
+{
+	struct moving moving = { .data = data, .size = data_size };
+	int ends[2];
+
+	assert_int_equal(descriptor_pipe(ends, NULL), 0);
+	assert_int_equal(descriptor_nonblock(ends[1], NULL), 0);
+	moving.fd = ends[1];
+	moving.watch = loop_watch(contract->loop, ends[1], LOOP_WRITE, send_data, &moving);
+	assert_non_null(
+	    contract->driver->write(contract->sandbox, path, size, ends[0], copy_done, &moving));
+	assert_false(moving.done);
+	contract_wait(contract, &moving.done);
+	if (!moving.ended)
+		stop_moving(&moving);
+	return moving.code;
 }
