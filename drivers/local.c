@@ -235,6 +235,8 @@ child_ended(void *argument, int status, const char *complaint)
 		error_set(&err, ERROR_UNAVAILABLE, "sandbox %s ended unexpectedly%s%s", sandbox->id,
 		    sandbox->trouble.code == ERROR_INVALID ? ": " : "",
 		    sandbox->trouble.code == ERROR_INVALID ? sandbox->trouble.message : "");
+		if (!sandbox->shape.isolated)
+			local_stream_kill_all(sandbox);
 		if (lose_all(sandbox, &err))
 			sandbox->context.lost(sandbox->context.argument, &err);
 	}

@@ -361,7 +361,7 @@ orphans_are_reaped(void **state)
 	(void)state;
 	contract_check(&contract,
 	    "i=0; while [ $i -lt 50 ]; do (setsid true &); i=$((i+1)); done;"
-	    "while ps -eo stat= | grep -q Z; do sleep 0.01; done",
+	    "while ps -o stat= --ppid $PPID | grep -q Z; do sleep 0.01; done",
 	    0, "");
 }
 

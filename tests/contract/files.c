@@ -300,10 +300,10 @@ a_run_ends_though_its_output_is_held_open(void **state)
 
 	(void)state;
 	run_shell(&run,
-	    "setsid sh -c ': >ready; exec sleep 600' & while ! test -e ready; do :; done; echo said",
+	    "setsid sh -c 'echo $$ >ready; exec sleep 600' & while ! test -s ready; do :; done; echo said",
 	    "", 1000);
 	assert_string_equal(run.output, "said\n");
-	contract_check(&contract, "pkill -x sleep", 0, "");
+	contract_check(&contract, "kill $(cat ready)", 0, "");
 }
 
 static void

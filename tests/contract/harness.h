@@ -117,14 +117,16 @@ void contract_command_expect(struct contract_command *command, const char *text)
 /* Gathered bytes as a text, valid until more come. */
 const char *contract_text(struct contract_output *output);
 
-/* Runs a script that must succeed and gives what it printed, without the last newline; the caller frees it. */
+/* Runs a script that must succeed and gives what it printed, without the last newline; the caller
+ * frees it. */
 char *contract_output(struct contract *contract, const char *script);
 
 /* Runs SCRIPT to its end and compares status and stdout. */
 void contract_check(struct contract *contract, const char *script, int status, const char *output);
 
 /* Whole files by way of read and write; the error's code, ERROR_NONE for success. */
-enum error_code contract_read(struct contract *contract, const char *path, uint64_t max, struct buffer *content);
+enum error_code contract_read(
+    struct contract *contract, const char *path, uint64_t max, struct buffer *content);
 enum error_code contract_write(
     struct contract *contract, const char *path, uint64_t size, const void *data, size_t data_size);
 

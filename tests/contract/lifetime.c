@@ -118,7 +118,7 @@ stopping_ends_the_processes_and_keeps_the_files(void **state)
 
 	(void)state;
 	must_connect(NULL);
-	contract_shell(&contract, &command, "echo mine >file; echo ready; sleep 600");
+	contract_shell(&contract, &command, "echo mine >file; echo ready; sleep 6001");
 	contract_command_expect(&command, "ready");
 	assert_true(contract_release(&contract, DRIVER_STOPPED));
 	assert_true(command.exited);
@@ -127,7 +127,7 @@ stopping_ends_the_processes_and_keeps_the_files(void **state)
 	must_connect(NULL);
 	assert_true(contract.started);
 	assert_false(contract.created);
-	contract_check(&contract, "cat file; pgrep -x sleep", 1, "mine\n");
+	contract_check(&contract, "cat file; pgrep -fx 'sleep 6001'", 1, "mine\n");
 	assert_int_equal(contract.lost, 0);
 }
 
