@@ -27,8 +27,11 @@
 #include "drivers/local_protocol.h"
 #include "drivers/local_scan.h"
 
-/* Asked for each pipe of bulk data; the kernel says no when the user has too many of them. */
-#define PIPE_SIZE (1024 * 1024)
+/*
+ * Asked for each pipe of bulk data. Not more: the kernel lets a user have 64 MiB of pipes in all and
+ * makes those beyond tiny, and the sandbox's own pipes count as well.
+ */
+#define PIPE_SIZE (256 * 1024)
 
 /* How often groups without a leader are looked at; most of their ends show at once as SIGCHLD. */
 #define LINGER_INTERVAL 250
