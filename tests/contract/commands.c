@@ -143,7 +143,7 @@ a_command_that_reads_no_input_still_ends(void **state)
 static void
 every_exit_status_is_exact(void **state)
 {
-	char script[32], output[8];
+	char script[64], output[16];
 	int status;
 
 	(void)state;

@@ -520,6 +520,12 @@ void
 contract_command_free(struct contract_command *command)
 {
 	command->contract->driver->close_stream(command->stream);
+	contract_command_forget(command);
+}
+
+void
+contract_command_forget(struct contract_command *command)
+{
 	contract_command_end_input(command);
 	close_output(&command->output);
 	close_output(&command->errors);

@@ -107,6 +107,7 @@ void contract_shell(
 /* Waits for its end and that of its outputs. */
 void contract_command_finish(struct contract_command *command);
 void contract_command_free(struct contract_command *command);
+void contract_command_forget(struct contract_command *command); /* its stream went with the driver */
 void contract_command_resume(struct contract_command *command);
 void contract_command_end_input(struct contract_command *command);
 void contract_command_type(struct contract_command *command, const char *text);

@@ -249,6 +249,7 @@ closing_with_everything_under_way_is_silent(void **state)
 	contract_reopen(&contract);
 	contract_wait(&contract, &command.output.ended);
 	assert_false(command.exited);
+	contract_command_forget(&command);
 	must_connect(NULL);
 }
 
