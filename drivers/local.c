@@ -133,8 +133,9 @@ lose_all(struct driver_sandbox *sandbox, const struct error *err)
 	bool closed = false;
 
 	sandbox->closed = &closed;
-	while (!closed &&
-	       (local_stream_lose(sandbox, err) || (!closed && local_operation_lose(sandbox, err))))
+	while (!closed && local_stream_lose(sandbox, err))
+		continue;
+	while (!closed && local_operation_lose(sandbox, err))
 		continue;
 	if (!closed)
 		sandbox->closed = NULL;

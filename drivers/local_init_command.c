@@ -28,8 +28,8 @@
 #include "drivers/local_scan.h"
 
 /*
- * Asked for each pipe of bulk data. Not more: the kernel lets a user have 64 MiB of pipes in all and
- * makes those beyond tiny, and the sandbox's own pipes count as well.
+ * Asked for each pipe of bulk data. Not more: the kernel lets a user have 64 MiB of pipes in all
+ * and makes those beyond tiny, and the sandbox's own pipes count as well.
  */
 #define PIPE_SIZE (256 * 1024)
 

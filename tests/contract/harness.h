@@ -107,7 +107,8 @@ void contract_shell(
 /* Waits for its end and that of its outputs. */
 void contract_command_finish(struct contract_command *command);
 void contract_command_free(struct contract_command *command);
-void contract_command_forget(struct contract_command *command); /* its stream went with the driver */
+void contract_command_forget(
+    struct contract_command *command); /* its stream went with the driver */
 void contract_command_resume(struct contract_command *command);
 void contract_command_end_input(struct contract_command *command);
 void contract_command_type(struct contract_command *command, const char *text);
@@ -130,9 +131,6 @@ enum error_code contract_read(
     struct contract *contract, const char *path, uint64_t max, struct buffer *content);
 enum error_code contract_write(
     struct contract *contract, const char *path, uint64_t size, const void *data, size_t data_size);
-
-/* PATH below the sandbox's directory; the caller frees it. */
-char *contract_path(const struct contract *contract, const char *name);
 
 /* Byte at offset of the pattern; all values occur, at no regular distance. FNV-1a of its first size
  * bytes. */
