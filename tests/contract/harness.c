@@ -261,36 +261,6 @@ contract_release(struct contract *contract, enum driver_release release)
 	return !waiting.failed;
 }
 
-/* A multiplicative hash of the offset: cheap to make anywhere in the stream. */
-unsigned char
-contract_pattern(uint64_t offset)
-{
-	return (unsigned char)((offset * 0x9e3779b97f4a7c15ULL + offset / 251) >> 37);
-}
-
-uint64_t
-contract_sum(uint64_t sum, const unsigned char *data, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < size; i++)
-		sum = (sum ^ data[i]) * 1099511628211ULL;
-	return sum;
-}
-
-uint64_t
-contract_pattern_sum(uint64_t size)
-{
-	uint64_t sum = CONTRACT_SUM_START, i;
-	unsigned char byte;
-
-	for (i = 0; i < size; i++) {
-		byte = contract_pattern(i);
-		sum = contract_sum(sum, &byte, 1);
-	}
-	return sum;
-}
-
 static void
 close_output(struct contract_output *output)
 {
