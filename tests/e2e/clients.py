@@ -7,7 +7,7 @@ import subprocess
 import asyncssh
 import paramiko
 
-TIMEOUT = 120
+TIMEOUT = 60
 
 
 def environment(gateway, **more):
@@ -19,7 +19,7 @@ def environment(gateway, **more):
 def ssh_options(gateway, key=None):
     """What OpenSSH needs to reach this gateway, as a configuration file; returns its path."""
     key = key or gateway.key
-    path = gateway.directory / f"ssh_config.{key.name}"
+    path = gateway.directory / f"ssh_config.{key.name}.{gateway.port}"
     if not path.exists():
         path.write_text(
             "Host *\n"

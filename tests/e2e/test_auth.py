@@ -16,14 +16,8 @@ MSG_DISCONNECT, MSG_SERVICE_REQUEST, MSG_SERVICE_ACCEPT = 1, 5, 6
 MSG_USERAUTH_REQUEST, MSG_USERAUTH_FAILURE, MSG_USERAUTH_SUCCESS, MSG_USERAUTH_BANNER = 50, 51, 52, 53
 
 
-def key_gateway(make_gateway, *lines, **options):
-    """A gateway whose login takes these lines of authorized_keys; KEY stands for the client's key."""
-    gateway = make_gateway(logins={"sandbox": {"authorized_keys": "keys"}, **options})
-    set_keys(gateway, *lines)
-    return gateway
-
-
 def set_keys(gateway, *lines):
+    """Writes authorized_keys; KEY stands for the client's key."""
     path = gateway.directory / "keys"
     text = "".join(line.replace("KEY", public_key(gateway.key)) + "\n" for line in lines)
     path.write_text(text)
@@ -367,7 +361,6 @@ def test_host_keys_survive_a_restart_and_are_private(make_gateway):
     assert host_key_fingerprint(gateway) == before
     for algorithm in ("ssh-ed25519", "rsa-sha2-512", "rsa-sha2-256"):
         (gateway.directory / "known_hosts").unlink(missing_ok=True)
-        (gateway.directory / "ssh_config.client_key").unlink(missing_ok=True)
         assert ssh(gateway, f"-oHostKeyAlgorithms={algorithm}", "true").returncode == 0
 
 
