@@ -28,6 +28,7 @@
 #include "core/driver.h"
 #include "core/protocol.h"
 #include "core/workspace.h"
+#include "core/wrapped.h"
 
 #define STATUS_TIMEOUT 124
 #define STATUS_LIMIT 143
@@ -64,7 +65,8 @@ struct command {
 	const struct command_events *events; /* NULL once closed */
 	void *argument;
 	struct workspace_waiter *waiter;
-	struct driver_stream *stream;
+	struct driver_stream *stream; /* of a driver that can do it all */
+	struct wrapped *wrapped;      /* else */
 	bool gone;     /* no process of the group is left */
 	bool killed;   /* KILL was sent */
 	int early_signal;
@@ -83,6 +85,25 @@ driver_of(const struct command *command)
 	return workspace_driver(command->workspace);
 }
 
+/* Does the driver itself lead groups and tell exact ends? */
+static bool
+is_complete(const struct driver *driver)
+{
+	return (driver->kind->supports & DRIVER_GROUP) != 0 &&
+	    (driver->kind->supports & DRIVER_EXIT) != 0;
+}
+
+static void
+close_stream(struct command *command)
+{
+	if (command->stream != NULL)
+		driver_of(command)->close_stream(command->stream);
+	if (command->wrapped != NULL)
+		wrapped_close(command->wrapped);
+	command->stream = NULL;
+	command->wrapped = NULL;
+}
+
 static void
 stop_drain(struct drain *drain)
 {
@@ -96,8 +117,7 @@ free_command(struct command *command)
 {
 	workspace_remove_command(command->workspace, command);
 	workspace_waiter_cancel(command->waiter);
-	if (command->stream != NULL)
-		driver_of(command)->close_stream(command->stream);
+	close_stream(command);
 	stop_drain(&command->drains[0]);
 	stop_drain(&command->drains[1]);
 	loop_timer_free(command->timeout);
@@ -160,8 +180,12 @@ fail(struct command *command, const struct error *err)
 static void
 send_signal(struct command *command, int number)
 {
-	if (command->stream != NULL && !command->gone)
+	if (command->gone)
+		return;
+	if (command->stream != NULL)
 		driver_of(command)->signal(command->stream, number);
+	if (command->wrapped != NULL)
+		wrapped_signal(command->wrapped, number);
 }
 
 /* The last rungs: KILL, and then the stream is given up. */
@@ -178,9 +202,7 @@ ladder_expired(void *argument)
 		return;
 	}
 	log_error("a command does not end after KILL; its stream is given up");
-	if (command->stream != NULL)
-		driver_of(command)->close_stream(command->stream);
-	command->stream = NULL;
+	close_stream(command);
 	error_set(&err, ERROR_UNAVAILABLE, "the command did not end after KILL");
 	if (command->stage != STAGE_ENDED) {
 		fail(command, &err);
@@ -299,10 +321,7 @@ stream_exited(void *argument, const struct driver_exit *driver_ended, const stru
 	ended.signaled = driver_ended->signaled;
 	ended.status = (uint32_t)driver_ended->status;
 	ended.core = driver_ended->core;
-	if ((driver_of(command)->kind->supports & DRIVER_GROUP) == 0)
-		command->gone = true;
 	tell_ended(command, &ended);
-	free_if_done(command);
 }
 
 static void
@@ -361,6 +380,21 @@ make_directory(const struct command *command)
 }
 
 static void
+start_stream(struct command *command, const struct driver_command *start)
+{
+	struct wrapped_setup setup = { 0 };
+
+	setup.loop = workspace_loop(command->workspace);
+	setup.driver = driver_of(command);
+	setup.sandbox = workspace_sandbox(command->workspace);
+	if (is_complete(setup.driver))
+		command->stream =
+		    setup.driver->start(setup.sandbox, start, &stream_events, command);
+	else
+		command->wrapped = wrapped_start(&setup, start, &stream_events, command);
+}
+
+static void
 workspace_ready(void *argument, const struct error *err)
 {
 	struct command *command = argument;
@@ -391,8 +425,7 @@ workspace_ready(void *argument, const struct error *err)
 	start.kill_grace =
 	    (uint32_t)settings_number(workspace_settings(command->workspace), "kill_grace");
 	command->stage = STAGE_STARTING;
-	command->stream = driver_of(command)->start(
-	    workspace_sandbox(command->workspace), &start, &stream_events, command);
+	start_stream(command, &start);
 	memory_free(shell[0]);
 	memory_free(directory);
 	memory_list_free(environment);
@@ -447,8 +480,12 @@ command_resize(
 	command->request.rows = rows;
 	command->request.x_pixels = x_pixels;
 	command->request.y_pixels = y_pixels;
-	if (command->stream != NULL && command->stage != STAGE_ENDED && command->request.pty)
+	if (command->stage == STAGE_ENDED || !command->request.pty)
+		return;
+	if (command->stream != NULL)
 		driver_of(command)->resize(command->stream, columns, rows, x_pixels, y_pixels);
+	if (command->wrapped != NULL)
+		wrapped_resize(command->wrapped, columns, rows, x_pixels, y_pixels);
 }
 
 void

@@ -22,7 +22,8 @@
 #define ENVIRONMENT_ENTRY_MAX 32768
 #define COMMAND_MAX 262144
 #define STATUS_FAILED 255
-#define HELD_MAX (5U * 1024U * 1024U)
+/* More than libssh's buffer of a channel may hold before the connection is cut (channel_stream.c). */
+#define HELD_MAX (6U * 1024U * 1024U)
 
 static int
 request_pty(ssh_session ssh, ssh_channel ssh_channel, const char *term, int columns, int rows,

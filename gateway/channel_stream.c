@@ -21,7 +21,8 @@
 #include "gateway/session_state.h"
 
 #define OUTPUT_ROUND 262144
-#define INPUT_ROUND 65536
+/* A larger buffer for input is given back once it is empty. */
+#define INPUT_KEPT 65536
 /* What one channel may hold back, and all of a connection together. */
 #define WINDOW_MAX (4U * 1024U * 1024U)
 #define WINDOW_ALL (8U * 1024U * 1024U)
@@ -148,7 +149,7 @@ raise_window(struct channel *channel)
 	got = ssh_channel_read_timeout(channel->ssh, scratch, share, 0, 0);
 	if (got <= 0)
 		return;
-	channel->unread -= (size_t)got < channel->unread ? (size_t)got : channel->unread;
+	channel->unread = 0;
 	(void)buffer_append(&channel->input_held, scratch, (size_t)got);
 #else
 	channel->taken = 0;
@@ -167,28 +168,35 @@ flush_held_input(struct channel *channel)
 			break;
 		buffer_consume(&channel->input_held, written);
 	}
+	if (channel->input_held.length == 0 && channel->input_held.capacity > INPUT_KEPT)
+		buffer_free(&channel->input_held);
 }
 
-/* Fetches what is waiting in libssh's buffer for as long as the command takes it. */
+/*
+ * Fetches what is waiting in libssh's buffer, all of it at once: whenever a part is read, libssh
+ * opens the window again without regard to the rest, and a slow command would let it grow for ever.
+ */
 static void
 take_unread(struct channel *channel)
 {
-	size_t size, written;
+	unsigned char *place;
 	int got;
 
-	while (channel->unread > 0 && channel->input_held.length == 0 &&
-	    (channel->input.ended || (channel->input.fd >= 0 && channel->input.ready))) {
-		size = channel->unread < INPUT_ROUND ? channel->unread : INPUT_ROUND;
-		got = ssh_channel_read_timeout(channel->ssh, scratch, (uint32_t)size, 0, 0);
-		if (got <= 0) {
-			channel->unread = 0;
-			break;
-		}
-		channel->unread -= (size_t)got < channel->unread ? (size_t)got : channel->unread;
-		channel->taken += (size_t)got;
-		written = write_input(channel, scratch, (size_t)got);
-		(void)buffer_append(&channel->input_held, scratch + written, (size_t)got - written);
+	if (channel->unread == 0 || channel->input_held.length > 0 ||
+	    (!channel->input.ended && (channel->input.fd < 0 || !channel->input.ready)))
+		return;
+	place = buffer_reserve(&channel->input_held, channel->unread);
+	if (place == NULL) {
+		channel->session->dead = true;
+		return;
 	}
+	got = ssh_channel_read_timeout(channel->ssh, place, (uint32_t)channel->unread, 0, 0);
+	channel->unread = 0;
+	if (got <= 0)
+		return;
+	buffer_extend(&channel->input_held, (size_t)got);
+	channel->taken += (size_t)got;
+	flush_held_input(channel);
 }
 
 static void
