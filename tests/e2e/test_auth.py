@@ -9,21 +9,15 @@ import time
 import paramiko
 import pytest
 from clients import TIMEOUT, environment, host_key_fingerprint, paramiko_connect, ssh, ssh_options
-from gateway import make_key, public_key
+from gateway import Gateway, make_key, public_key, wait_until
 
 # RFC 4252 section 6 and RFC 4253 section 12
-MSG_DISCONNECT, MSG_SERVICE_REQUEST, MSG_SERVICE_ACCEPT = 1, 5, 6
+MSG_SERVICE_REQUEST, MSG_SERVICE_ACCEPT = 5, 6
 MSG_USERAUTH_REQUEST, MSG_USERAUTH_FAILURE, MSG_USERAUTH_SUCCESS, MSG_USERAUTH_BANNER = 50, 51, 52, 53
 
 
-def key_gateway(make_gateway, *lines, **options):
-    """A gateway whose login takes these lines of authorized_keys; KEY stands for the client's key."""
-    gateway = make_gateway(logins={"sandbox": {"authorized_keys": "keys"}, **options})
-    set_keys(gateway, *lines)
-    return gateway
-
-
 def set_keys(gateway, *lines):
+    """Writes authorized_keys; KEY stands for the client's key."""
     path = gateway.directory / "keys"
     text = "".join(line.replace("KEY", public_key(gateway.key)) + "\n" for line in lines)
     path.write_text(text)
@@ -33,8 +27,6 @@ def set_keys(gateway, *lines):
 @pytest.fixture
 def keyed(make_gateway, monkeypatch):
     """Makes a gateway with a file of keys, which has to exist before it starts."""
-    from gateway import Gateway
-
     def make(*lines, **login):
         original = Gateway.write_configuration
 
@@ -108,8 +100,6 @@ def test_tries_are_counted(make_gateway, tmp_path):
     late = ["ssh", "-F", path, *options, f"-oIdentityFile={gateway.key}", "sandbox@gateway", "true"]
     done = subprocess.run(late, capture_output=True, timeout=TIMEOUT, env=environment(gateway), check=False)
     assert done.returncode == 255
-    assert b"Too many authentication failures" in done.stderr or b"Disconnect" in done.stderr \
-        or b"closed by" in done.stderr
     gateway.wait_log("too many authentication failures")
 
 
@@ -180,20 +170,34 @@ def test_passwords_are_refused(gateway):
 class RawAuth(paramiko.auth_handler.AuthHandler):
     """Sends userauth requests by hand and notes the answers."""
 
+    def __init__(self, connected):
+        super().__init__(connected)
+        self.answers = []
+        self._client_handler_table = {
+            number: lambda _, message, number=number: self.answers.append(number)
+            for number in (MSG_SERVICE_ACCEPT, MSG_USERAUTH_FAILURE)
+        }
+        connected.auth_handler = self
 
-def send_raw_request(connected, algorithm, blob, signature=None):
-    """A publickey request (RFC 4252 section 7) with bytes as they are; returns when it was sent."""
-    message = paramiko.Message()
-    message.add_byte(bytes([MSG_USERAUTH_REQUEST]))
-    message.add_string("sandbox")
-    message.add_string("ssh-connection")
-    message.add_string("publickey")
-    message.add_boolean(signature is not None)
-    message.add_string(algorithm)
-    message.add_string(blob)
-    if signature is not None:
-        message.add_string(signature)
-    connected._send_message(message)
+    def send(self, number, *fields):
+        message = paramiko.Message()
+        message.add_byte(bytes([number]))
+        for field in fields:
+            if isinstance(field, bool):
+                message.add_boolean(field)
+            else:
+                message.add_string(field)
+        self.transport._send_message(message)
+
+    def request(self, method, *fields):
+        """Sends a request (RFC 4252 section 5) and waits for its refusal or the end."""
+        before = len(self.answers)
+        self.send(MSG_USERAUTH_REQUEST, "sandbox", "ssh-connection", method, *fields)
+        wait_until(
+            lambda: len(self.answers) > before or not self.transport.is_active(),
+            timeout=10,
+            what="an answer to the request",
+        )
 
 
 @pytest.mark.core
@@ -205,43 +209,29 @@ def send_raw_request(connected, algorithm, blob, signature=None):
         ("ssh-ed25519", b"\0\0\0\x0bssh-ed25519\0\0\0\x01x"),
         ("ssh-ed25519", b"garbage"),
     ],
+    ids=["unknown", "short", "garbage"],
 )
 def test_a_key_that_cannot_be_parsed_gets_an_answer(gateway, algorithm, blob, signature):
     """field/libssh.md L1: libssh drops such a request, and the client waits for ever."""
     connected = transport(gateway)
-    answered = []
     try:
-        request = paramiko.Message()
-        request.add_byte(bytes([MSG_SERVICE_REQUEST]))
-        request.add_string("ssh-userauth")
         handler = RawAuth(connected)
-        connected.auth_handler = handler
-        table = {
-            MSG_SERVICE_ACCEPT: lambda self, m: answered.append(MSG_SERVICE_ACCEPT),
-            MSG_USERAUTH_FAILURE: lambda self, m: answered.append(MSG_USERAUTH_FAILURE),
-        }
-        handler._client_handler_table = table
-        connected._send_message(request)
-        wait_for(lambda: MSG_SERVICE_ACCEPT in answered)
-        send_raw_request(connected, algorithm, blob, signature)
-        # A refusal or the end of the connection: both let the client go on.
-        wait_for(lambda: MSG_USERAUTH_FAILURE in answered or not connected.is_active())
+        handler.send(MSG_SERVICE_REQUEST, "ssh-userauth")
+        wait_until(lambda: handler.answers == [MSG_SERVICE_ACCEPT], what="the service")
+        # As every client that learns the methods first.
+        handler.request("none")
+        signed = [] if signature is None else [signature]
+        handler.request("publickey", bool(signed), algorithm, blob, *signed)
         assert not connected.is_authenticated()
     finally:
         connected.close()
-
-
-def wait_for(condition):
-    from gateway import wait_until
-
-    wait_until(condition, timeout=10, what="an answer to the request")
 
 
 @pytest.mark.core
 def test_a_forced_command_replaces_the_clients(keyed):
     gateway = keyed('command="echo forced: $SSH_ORIGINAL_COMMAND" KEY')
     assert ssh(gateway, "echo mine").stdout == b"forced: echo mine\n"
-    assert ssh(gateway, "-T").stdout == b"forced: \n"
+    assert ssh(gateway, "-T").stdout == b"forced:\n"
 
 
 @pytest.mark.parametrize("option", ["no-pty", "restrict"])
@@ -337,8 +327,6 @@ def test_connections_over_the_limit_of_a_source_are_refused(make_gateway):
     finally:
         for connection in silent:
             connection.close()
-    from gateway import wait_until
-
     wait_until(lambda: ssh(gateway, "true").returncode == 0, what="a place for the next one")
 
 
@@ -367,7 +355,6 @@ def test_host_keys_survive_a_restart_and_are_private(make_gateway):
     assert host_key_fingerprint(gateway) == before
     for algorithm in ("ssh-ed25519", "rsa-sha2-512", "rsa-sha2-256"):
         (gateway.directory / "known_hosts").unlink(missing_ok=True)
-        (gateway.directory / "ssh_config.client_key").unlink(missing_ok=True)
         assert ssh(gateway, f"-oHostKeyAlgorithms={algorithm}", "true").returncode == 0
 
 

@@ -2,10 +2,11 @@
 """The same talk with every client: status, binary streams, pty."""
 
 import asyncio
+import contextlib
 import os
 
 import pytest
-from clients import asyncssh_connect, dbclient, paramiko_connect, plink, ssh
+from clients import TIMEOUT, asyncssh_connect, dbclient, paramiko_connect, plink, ssh
 
 DATA = bytes(range(256)) * 1024
 
@@ -25,12 +26,18 @@ def run_paramiko(gateway, command, stdin=b"", pty=False):
 def run_asyncssh(gateway, command, stdin=b"", pty=False):
     async def run():
         async with asyncssh_connect(gateway) as connection:
-            done = await connection.run(
-                command, input=stdin, encoding=None, term_type="xterm" if pty else None
-            )
-            return done.exit_status, done.stdout
+            term_type = "xterm" if pty else None
+            async with connection.create_process(
+                command, encoding=None, term_type=term_type
+            ) as process:
+                # A command that ended already takes no more input, which is no fault.
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.write(stdin)
+                    process.stdin.write_eof()
+                done = await process.wait()
+                return done.exit_status, done.stdout
 
-    return asyncio.run(run())
+    return asyncio.run(asyncio.wait_for(run(), TIMEOUT))
 
 
 def run_process(runner, pty_options):
