@@ -46,7 +46,7 @@ contract_driver(void)
 bool
 contract_supports(unsigned bits)
 {
-	return (chosen_driver->supports & bits) == bits;
+	return (chosen_driver->kind->supports & bits) == bits;
 }
 
 const char *
