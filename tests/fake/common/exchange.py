@@ -5,9 +5,11 @@ Handlers write answers only through here (send for a whole one, open/write/frame
 that concerns bytes on the wire is in this file and no handler knows of it.
 """
 import asyncio
+import fcntl
 import json
 import socket
 import struct
+import termios
 
 from aiohttp import web
 
@@ -35,6 +37,7 @@ class Exchange:
         self.sent = self.events = 0
         self.held = bytearray()
         self.triggered = False
+        self.wedged = False             # the client is gone but the server side has not noticed
         self._watch_request_body()
 
     # -- the request ------------------------------------------------------------------------------------------------
@@ -52,7 +55,7 @@ class Exchange:
         def read_chunk(n):
             data = plain(n)
             note_body(self.entry, data)
-            if limit is not None and self.entry["bytes_in"] >= limit:
+            if limit is not None and self.entry["bytes_in"] >= limit and not self.finished:
                 self.trigger()
                 self.cut()
                 raise Dropped
@@ -179,7 +182,9 @@ class Exchange:
         self.response = web.StreamResponse(status=status, headers=headers)
         if length is not None:
             self.response.content_length = length
-        elif status not in (204, 304) and self.request.version >= (1, 1):
+        elif status in (204, 304):
+            self.response._length_check = False     # else aiohttp closes the connection after it
+        elif self.request.version >= (1, 1):
             self.response.enable_chunked_encoding()
         try:
             await self.response.prepare(self.request)
@@ -250,8 +255,6 @@ def spoil(kind, payload):
 
 async def wait_acknowledged(sock):
     """Wait until the peer's kernel has everything (SIOCOUTQ is 0)."""
-    import fcntl
-    import termios
     for _ in range(2000):
         try:
             left = struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0]

@@ -39,7 +39,7 @@ class Server(web.Server):
     """aiohttp's bare server with our connections and no limit on bodies."""
 
     def __call__(self):
-        return Connection(self, loop=self._loop, access_log=None, lingering_time=0)
+        return Connection(self, loop=self._loop, access_log=None)
 
     def _make_request(self, message, payload, protocol, writer, task):
         return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=0)
@@ -80,9 +80,9 @@ class Fake:
         """Forget everything and end all sandboxes."""
         raise NotImplementedError
 
-    async def fake_endpoint(self, exchange, path):
-        """A provider's own /_fake/ request; False if it has none of that name."""
-        return False
+    async def fake_endpoint(self, request, path, body):
+        """A provider's own /_fake/ request: the JSON value to answer, or KeyError."""
+        raise KeyError(path)
 
     # The common part.
 
@@ -161,7 +161,7 @@ class Fake:
     async def _reset(self):
         self.knobs.clear()
         self.delay = 0.0
-        self.config = dict(self.default_config)
+        self.config.update(self.default_config)      # in place: the parts of a fake hold it
         await self.reset()
         self.journal.clear()
         return {}
