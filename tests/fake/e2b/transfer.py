@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """GET and POST /files: whole files in and out, as envd's HTTP API does it (api/download.go, api/upload.go)."""
 import base64
+import email.message
 import email.utils
 import errno
 import hashlib
@@ -243,12 +244,19 @@ async def receive_multipart(envd, exchange, user):
     while (part := await reader.next()) is not None:
         if part.name != "file":
             continue
-        path = envd.resolve(exchange.request.query.get("path", part.filename or ""), user)
+        path = envd.resolve(exchange.request.query.get("path", file_name(part)), user)
         if any(entry["path"] == path for entry in saved):
             raise FileError(400, f"you cannot upload multiple files to the same path '{path}' in one upload request, "
                                  "only the first specified file was uploaded")
         saved.append(await save(envd, exchange, path, lambda part=part: part.read_chunk(BLOCK)))
     return saved
+
+
+def file_name(part):
+    """The filename of a part with its whole path; aiohttp's own parser strips leading slashes."""
+    header = email.message.Message()
+    header["Content-Disposition"] = part.headers.get("Content-Disposition", "")
+    return header.get_filename("")
 
 
 async def save(envd, exchange, path, read):

@@ -139,13 +139,13 @@ class Agent:
         fds = []
         try:
             result, fds = OPERATIONS[request["op"]](request)
-            self.send({"id": request["id"], "result": result, "fds": len(fds)}, fds)
+            message = {"id": request["id"], "result": result, "fds": len(fds)}
         except OSError as error:
             name = errno.errorcode.get(error.errno, "EIO")
-            self.send({"id": request["id"], "error": {"errno": name, "text": error.strerror or str(error)}})
-        finally:
-            for fd in fds:
-                os.close(fd)
+            message = {"id": request["id"], "error": {"errno": name, "text": error.strerror or str(error)}}
+        self.send(message, fds)
+        for fd in fds:
+            os.close(fd)
 
     def receive(self):
         """Handle every complete request that has arrived; False at the end of the socket."""
@@ -190,4 +190,7 @@ class Agent:
 
 
 if __name__ == "__main__":
-    Agent(socket.socket(fileno=int(sys.argv[1]))).run()
+    try:
+        Agent(socket.socket(fileno=int(sys.argv[1]))).run()
+    except ConnectionError:
+        pass        # the fake is gone, and we with it
