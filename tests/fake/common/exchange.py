@@ -16,6 +16,7 @@ from aiohttp import web
 from .journal import note_body
 
 OVERSIZED = 0x7fffffff
+CANNED = ("error", "status", "headers", "body", "after", "drop")
 
 
 class Dropped(Exception):
@@ -114,7 +115,7 @@ class Exchange:
 
     async def _canned(self):
         """The answer that the knob gives instead of ours; the request body is read first, as a real server would."""
-        action, self.action = self.action, {key: value for key, value in self.action.items() if key == "how"}
+        action, self.action = self.action, {key: value for key, value in self.action.items() if key not in CANNED}
         await self.read()
         body = action.get("body", "")
         headers = dict(action.get("headers", {}))
@@ -220,20 +221,24 @@ class Exchange:
         data = struct.pack(">BI", flags, len(payload)) + payload
         if spoilt and spoilt.get("n", 1) == self.events:
             data = spoil(spoilt["kind"], payload)
-        if self.action.get("coalesce"):
-            self.held += data
+        self.held += data
+        if self.events % self.action.get("coalesce", 1):
             return
-        await self.write(data)
+        await self._release()
         if spoilt and spoilt["kind"] == "cut" and spoilt.get("n", 1) == self.events:
             await self._strike()
         if self.action.get("after_events") == self.events:
             await self._strike()
 
+    async def _release(self):
+        """Write the frames that were held back to go out together."""
+        held, self.held = bytes(self.held), bytearray()
+        if held:
+            await self.write(held)
+
     async def close(self):
         """End the answer properly."""
-        if self.held:
-            held, self.held = bytes(self.held), bytearray()
-            await self.write(held)
+        await self._release()
         self.finished = True
         self.entry["ended"] = "ok"
         try:

@@ -8,7 +8,7 @@ import re
 
 MATCH_KEYS = {"method", "path", "sandbox", "query"}
 ACTION_KEYS = {
-    "status", "headers", "body", "after",
+    "error", "status", "headers", "body", "after",
     "drop", "how", "delay_ms", "answer_delay_ms", "request_bytes",
     "after_bytes", "after_events", "then", "kill_sandbox", "expire_sandbox",
     "frame", "end_stream", "no_end_event", "dribble_bytes", "dribble_ms", "coalesce",
@@ -24,7 +24,7 @@ class KnobError(ValueError):
 class Rule:
     """One knob."""
 
-    def __init__(self, number, spec):
+    def __init__(self, number, spec, errors):
         unknown = set(spec) - {"match", "nth", "count", "action"}
         match, action = spec.get("match", {}), spec.get("action", {})
         unknown |= (set(match) - MATCH_KEYS) | (set(action) - ACTION_KEYS)
@@ -35,8 +35,10 @@ class Rule:
                 raise KnobError(f"{key} must be one of {sorted(allowed)}")
         if "frame" in action and action["frame"].get("kind") not in FRAMES:
             raise KnobError(f"frame.kind must be one of {sorted(FRAMES)}")
+        if action.get("error", None) not in (None, *errors):
+            raise KnobError(f"error must be one of {sorted(errors)}")
         self.number = number
-        self.match, self.action = match, action
+        self.match, self.action = match, {**errors.get(action.get("error"), {}), **action}
         self.path = re.compile(match.get("path", ""))
         self.nth, self.count = int(spec.get("nth", 1)), int(spec.get("count", 1))
         self.seen = self.struck = 0
@@ -63,15 +65,16 @@ class Rule:
 
 
 class Knobs:
-    """All rules of one fake."""
+    """All rules of one fake. `errors` are the provider's named answers: {name: {"status", "body", "headers"}}."""
 
-    def __init__(self):
+    def __init__(self, errors):
+        self.errors = errors
         self.rules = []
         self.last = 0
 
     def add(self, spec):
         self.last += 1
-        rule = Rule(self.last, spec)
+        rule = Rule(self.last, spec, self.errors)
         self.rules.append(rule)
         return rule
 

@@ -115,7 +115,8 @@ class Machine:
         ours, theirs = socket.socketpair()
         with theirs:
             command = sandbox_command(root, hostname, theirs.fileno())
-            process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL)
         ours.setblocking(False)
         machine = cls(process, ours)
         await asyncio.wait([machine.ready, machine.dead], return_when=asyncio.FIRST_COMPLETED)
@@ -236,8 +237,11 @@ class Machine:
         self._calls.clear()
 
 
-def remove_root(root):
-    """Delete a machine's disk, whatever permissions its owner left there."""
+def remove_root(root, attempts=100):
+    """Delete a machine's disk, whatever permissions its owner left there. Blocks: for a thread of its own.
+
+    Processes that are just dying may still write, so it takes a few attempts.
+    """
     def make_writable(function, path, _):
         try:
             os.chmod(os.path.dirname(path), 0o700)
@@ -245,4 +249,6 @@ def remove_root(root):
             function(path)
         except OSError:
             pass
-    shutil.rmtree(root, onerror=make_writable)
+    while os.path.exists(root) and attempts:
+        shutil.rmtree(root, onerror=make_writable)
+        attempts -= 1

@@ -20,6 +20,8 @@ from .journal import Journal
 from .knobs import KnobError, Knobs
 
 PR_SET_PDEATHSIG = 1
+IDLE_TIMEOUT = 620      # of a kept connection: about what the providers' edges have
+LINE_LIMIT = 1 << 16    # a percent-encoded path of 4 KiB fits
 
 
 class Connection(web.RequestHandler):
@@ -39,21 +41,23 @@ class Server(web.Server):
     """aiohttp's bare server with our connections and no limit on bodies."""
 
     def __call__(self):
-        return Connection(self, loop=self._loop, access_log=None)
+        return Connection(self, loop=self._loop, access_log=None, keepalive_timeout=IDLE_TIMEOUT,
+                          max_line_size=LINE_LIMIT, max_field_size=LINE_LIMIT)
 
     def _make_request(self, message, payload, protocol, writer, task):
         return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=0)
 
 
 class Fake:
-    """Base of a fake provider. Subclasses give id_pattern, sandbox_of, serve, and the control endpoint's extras."""
+    """Base of a fake provider. Subclasses give id_pattern, default_config, errors (see knobs) and the methods below."""
 
     id_pattern = r"$^"
     default_config = {}
+    errors = {}
 
     def __init__(self, root):
         self.root = root
-        self.knobs = Knobs()
+        self.knobs = Knobs(self.errors)
         self.journal = Journal(self.id_pattern)
         self.delay = 0.0
         self.config = dict(self.default_config)

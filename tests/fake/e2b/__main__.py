@@ -11,6 +11,7 @@ import re
 from ..common.server import Fake, main
 from . import proxy
 from .control import Control
+from .errors import ERRORS
 from .state import Registry
 
 SANDBOX_PATH = re.compile(r"/(?:v2/)?sandboxes/([a-z0-9]+)")
@@ -19,6 +20,7 @@ SANDBOX_PATH = re.compile(r"/(?:v2/)?sandboxes/([a-z0-9]+)")
 class FakeE2b(Fake):
     """Both planes of E2B."""
 
+    errors = ERRORS
     id_pattern = r"(?<=/sandboxes/)[^/]+"
     default_config = {
         "api_keys": None,               # None: any key of the right form

@@ -147,6 +147,9 @@ class Follower:
     async def run(self):
         try:
             await self.stream.send({"event": {"start": {"pid": self.process.pid}}})
+            if self.keepalive <= 0:     # envd's ticker panics
+                self.exchange.cut()
+                return
             await self._data()
             await self._end()
             await self.stream.end()

@@ -86,8 +86,13 @@ class Sandbox:
         self.cut_exchanges()
         if self.machine:
             self.machine.kill()
-        asyncio.get_running_loop().run_in_executor(None, remove_root, self.root)
+        asyncio.get_running_loop().run_in_executor(None, self._remove_disk)
         return True
+
+    def _remove_disk(self):
+        if self.machine:
+            self.machine.process.wait()
+        remove_root(self.root)
 
     def _stop_clock(self):
         if self._timer:
