@@ -12,6 +12,7 @@ import struct
 import termios
 
 from aiohttp import web
+from aiohttp.streams import EmptyStreamReader
 
 from .journal import note_body
 
@@ -49,7 +50,7 @@ class Exchange:
         Every read of aiohttp's stream ends in _read_nowait_chunk, so one wrapper sees all of them.
         """
         content = self.request.content
-        if not hasattr(content, "_read_nowait_chunk"):      # the shared empty body
+        if isinstance(content, EmptyStreamReader):      # one object that all requests without a body share
             return
         plain, limit = content._read_nowait_chunk, self.action.get("request_bytes")
 

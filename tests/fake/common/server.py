@@ -111,7 +111,8 @@ class Fake:
             traceback.print_exc()
             entry["ended"] = "error"
             exchange.cut()
-        return exchange.response or web.Response(status=500)
+        # A response is a mapping, and an empty one is false.
+        return exchange.response if exchange.response is not None else web.Response(status=500)
 
     async def _control(self, request):
         path, text = request.path[len("/_fake/"):], await request.text()
