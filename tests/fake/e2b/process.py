@@ -68,9 +68,10 @@ class Subscriber:
             await self.queue.put(event)
 
     def interrupt(self, event):
-        """Make the stream's next event `event`, dropping what it has not taken."""
-        self.cancel()
-        self.queue.put_nowait(event)
+        """Make the stream's next event `event`, dropping what it has not taken; nothing if it has ended."""
+        if not self.cancelled:
+            self.cancel()
+            self.queue.put_nowait(event)
 
     def cancel(self):
         self.cancelled = True
@@ -128,14 +129,13 @@ class Process:
     async def _live(self):
         """From start to end: pump, wait for the exit, tell it, close everything."""
         pumps = [asyncio.create_task(self._pump(*stream)) for stream in self._streams()]
-        output = asyncio.gather(*pumps)
+        output = asyncio.create_task(asyncio.wait(pumps))
         cancelled = asyncio.create_task(self.cancel_output.wait())
         await asyncio.wait([output, cancelled], return_when=asyncio.FIRST_COMPLETED)
         status = await self.spawned.exited
-        for task in (*pumps, cancelled):
+        for task in (*pumps, output, cancelled):
             task.cancel()
-        await asyncio.gather(*pumps, cancelled, return_exceptions=True)
-        await asyncio.gather(output, return_exceptions=True)
+        await asyncio.wait([*pumps, output, cancelled])
         if self.deadline:
             self.deadline.cancel()
         for fd, _, _ in self._streams():
