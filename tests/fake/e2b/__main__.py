@@ -30,6 +30,7 @@ class FakeE2b(Fake):
         "envd_version": "0.6.13",       # of sandboxes created from now on
         "domain": None,
         "v2_create": True,              # False: POST /v2/sandboxes does not exist, as on self-hosted servers
+        "idempotency": False,           # True: Idempotency-Key counts on POST /v2/sandboxes
         "max_concurrent": None,
         "plan_hours": 24,
         "pause_ms": 0,                  # how long pausing and resuming take
@@ -78,6 +79,7 @@ class FakeE2b(Fake):
 
     async def reset(self):
         await self.registry.clear()
+        self.control.keys.clear()
 
 
 if __name__ == "__main__":

@@ -91,6 +91,7 @@ class Control:
 
     def __init__(self, registry, config):
         self.registry, self.config = registry, config
+        self.keys = {}      # Idempotency-Key: (request, answer or None while it runs)
         sandbox = r"/sandboxes/(?P<id>[^/]+)"
         self.routes = [(method, re.compile(path + "$"), handler) for method, path, handler in (
             ("POST", r"/sandboxes", self.create_v1), ("POST", r"/v2/sandboxes", self.create_v2),
@@ -151,12 +152,36 @@ class Control:
 
     async def create_v1(self, exchange, _):
         body = await read_body(exchange, ["templateID"])
-        await self._create(exchange, body, V1_DEFAULT, body.get("secure") is True)
+        await exchange.send_json(201, await self._create(body, V1_DEFAULT, body.get("secure") is True))
 
     async def create_v2(self, exchange, _):
-        await self._create(exchange, await read_body(exchange, ["templateID"]), V2_DEFAULT, True)
+        body, key = await read_body(exchange, ["templateID"]), exchange.request.headers.get("Idempotency-Key")
+        if key is None or not self.config["idempotency"]:
+            shown = await self._create(body, V2_DEFAULT, True)
+        else:
+            shown = await self._create_once(key, body)
+        await exchange.send_json(201, shown)
 
-    async def _create(self, exchange, body, default, secure):
+    async def _create_once(self, key, body):
+        """Create, or tell again what the same request with the same key made (newer servers, behind a flag)."""
+        if key in self.keys:
+            seen, shown = self.keys[key]
+            if seen != body:
+                raise ApiError(409, "Idempotency-Key was used with another request", "idempotency_request_mismatch")
+            if shown is None:
+                raise ApiError(409, "the request with this Idempotency-Key is still running", "idempotency_in_progress")
+            return shown
+        self.keys[key] = (body, None)
+        try:
+            shown = await self._create(body, V2_DEFAULT, True)
+        except ApiError:
+            del self.keys[key]
+            raise
+        self.keys[key] = (body, shown)
+        return shown
+
+    async def _create(self, body, default, secure):
+        """Make a sandbox; the `Sandbox` to answer with."""
         check_types(body)
         template = body["templateID"]
         if not self.registry.knows_template(template):
@@ -169,7 +194,7 @@ class Control:
         sandbox = await self.registry.create(template, body, seconds, secure)
         if sandbox.state != "running":
             raise ApiError(500, "Failed to place sandbox: it ended while starting", "sandbox_create_failed")
-        await exchange.send_json(201, show(sandbox, self.config))
+        return show(sandbox, self.config)
 
     def _check_create(self, body, secure):
         if body.get("autoPauseMemory") is False and not body.get("autoPause"):

@@ -23,6 +23,7 @@ ERRORS = {
     "placement_timeout": api(504, PLACE + ": placement timed out, please retry", "sandbox_placement_timeout"),
     "create_failed": api(500, PLACE + ": sandbox creation failed on 3 node(s), please retry; if the problem persists, "
                                       "contact us", "sandbox_create_failed"),
+    "outcome_unknown": api(422, "the outcome of the first request is unknown", "idempotency_outcome_unknown"),
     "internal": api(500, "Internal server error", "internal_server_error"),
     "unauthorized": api(401, UNAUTHORIZED),
     "disk_full": api(507, "not enough disk space available"),

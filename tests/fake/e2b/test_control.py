@@ -223,3 +223,18 @@ def test_old_daemons_have_no_token(server):
     server.fake("POST", "config", {"envd_version": "0.1.5"})
     assert server.api("POST", "/sandboxes", {"templateID": "base", "secure": True}).status == 400
     assert server.api("POST", "/sandboxes", {"templateID": "base"}).json["envdVersion"] == "0.1.5"
+
+
+def test_idempotency_key_behind_its_flag(server):
+    def create(**body):
+        return server.api("POST", "/v2/sandboxes", {"templateID": "base", **body}, **{"Idempotency-Key": "k1"})
+    assert create().json["sandboxID"] != create().json["sandboxID"], "old servers ignore it"
+    server.fake("POST", "config", {"idempotency": True})
+    server.knob("^/v2/sandboxes$", {"drop": "after"})
+    with pytest.raises(ConnectionError):
+        create()
+    again = create()
+    assert again.status == 201 and again.json == create().json
+    assert len(server.fake("GET", "sandboxes")) == 3
+    other = create(timeout=5)
+    assert (other.status, other.json["error_code"]) == (409, "idempotency_request_mismatch")
