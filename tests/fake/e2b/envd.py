@@ -36,6 +36,13 @@ async def send_not_found(exchange):
                         {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"})
 
 
+def check_protocol(exchange):
+    """The protocol's version may be left out, but not be another."""
+    version = exchange.request.headers.get("Connect-Protocol-Version", "1")
+    if version != "1":
+        raise RpcError("invalid_argument", f'Connect-Protocol-Version must be "1": got "{version}"')
+
+
 async def health(_, exchange):
     await exchange.send(204, b"", {"Cache-Control": "no-store"})
 
@@ -77,6 +84,8 @@ class Envd:
             await send_error(exchange, 401, UNAUTHORIZED)
         elif route in self.http_routes:
             await self.http_routes[route](self, exchange)
+        elif any(path == route[1] for _, path in self.http_routes):
+            await exchange.send(405, b"", {"Allow": next(verb for verb, path in self.http_routes if path == route[1])})
         else:
             await self._serve_rpc(exchange)
 
@@ -92,9 +101,10 @@ class Envd:
         if scheme.lower() != "basic":
             return None
         try:
-            return base64.b64decode(value).decode().partition(":")[0]
+            user, colon, _ = base64.b64decode(value, validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
             return None
+        return user if colon else None
 
     def auth_user(self, exchange):
         """The unix user of an RPC; envd before 0.4.0 has no default one."""
@@ -110,7 +120,7 @@ class Envd:
         home = HOMES[user]
         if path.startswith("~"):
             if len(path) > 1 and path[1] not in "/\\":
-                raise RpcError("invalid_argument", f"failed to expand path '{path}' for user '{user}': "
+                raise RpcError("invalid_argument", f"failed to expand path '' for user '{user}': "
                                                    "cannot expand user-specific home dir")
             return posixpath.normpath(posixpath.join(home, path[1:].lstrip("/")))
         if path.startswith("/"):
@@ -150,6 +160,7 @@ class Envd:
 
     async def _serve_unary(self, exchange, function):
         try:
+            check_protocol(exchange)
             process_rpc.request_timeout(exchange)
             message = rpc.decode(await exchange.read())
             answer = await function(self, exchange, message)
@@ -160,6 +171,8 @@ class Envd:
 
     async def _serve_server(self, exchange, function):
         try:
+            check_protocol(exchange)
+            process_rpc.request_timeout(exchange)
             message = rpc.single_message(await exchange.read())
             await function(self, exchange, message)
         except RpcError as error:

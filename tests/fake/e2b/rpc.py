@@ -79,6 +79,8 @@ def single_message(body):
     if not body:
         raise RpcError("unimplemented", "unary request has zero messages")
     flags, size, rest = split_header(body)
+    if flags == FLAG_END:
+        raise RpcError("unimplemented", "unary request has zero messages")
     if len(rest) < size:
         raise RpcError("invalid_argument", f"protocol error: promised {size} bytes in enveloped message, "
                                            f"got {len(rest)} bytes")
@@ -136,7 +138,7 @@ async def send_unary_error(exchange, error):
 
 
 async def send_body(exchange, status, body):
-    headers = {"Content-Type": UNARY}
+    headers = {"Content-Type": UNARY, "Accept-Encoding": "gzip", "Vary": "Origin"}
     if accepts_gzip(exchange, "Accept-Encoding"):
         headers["Content-Encoding"] = "gzip"
         body = gzip.compress(body, 1)
@@ -152,7 +154,7 @@ class Stream:
 
     async def open(self):
         """Send the headers; they go out with the first event, as envd's do."""
-        headers = {"Content-Type": STREAM}
+        headers = {"Content-Type": STREAM, "Connect-Accept-Encoding": "gzip", "Vary": "Origin"}
         if self.gzip:
             headers["Connect-Content-Encoding"] = "gzip"
         await self.exchange.open(200, headers)

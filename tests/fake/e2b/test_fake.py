@@ -326,7 +326,7 @@ def test_a_sandbox_is_a_machine_of_its_own(server, box):
     other = server.create()
     box.write("/tmp/mine", b"x")
     assert other.read("/tmp/mine").status == 404
-    assert box.run("id -un; pwd; ls -d /home/*; cat /proc/1/comm")[0].split()[:3] == [b"user", b"/home/user", b"/home/user"]
+    assert box.run("id -un; pwd; ls -d /home/*")[0] == b"user\n/home/user\n/home/user\n"
     assert box.run("ps -e -o comm= | sort | uniq -c | grep -c bwrap")[0] == b"0\n"
     assert box.run("touch /usr/x")[2]["exitCode"] == 1
     assert box.run("kill -9 1; kill -9 -1; exit 3")[2]["exitCode"] == 3

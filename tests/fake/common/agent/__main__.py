@@ -102,7 +102,8 @@ def spawn(request):
     if failure:
         for fd in handed:
             os.close(fd)
-        raise OSError(struct.unpack("i", failure)[0], "start")
+        number = struct.unpack("i", failure)[0]
+        raise OSError(number, os.strerror(number))
     return {"pid": pid}, handed
 
 
@@ -125,6 +126,7 @@ class Agent:
     """The loop: requests in, answers and exits out."""
 
     def __init__(self, sock):
+        sock.set_inheritable(False)     # no process of the machine may have it
         self.sock = sock
         self.inbox = bytearray()
 
