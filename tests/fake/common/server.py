@@ -41,7 +41,7 @@ class Server(web.Server):
     """aiohttp's bare server with our connections and no limit on bodies."""
 
     def __call__(self):
-        return Connection(self, loop=self._loop, access_log=None, keepalive_timeout=IDLE_TIMEOUT,
+        return Connection(self, loop=self._loop, access_log=None, keepalive_timeout=IDLE_TIMEOUT, auto_decompress=False,
                           max_line_size=LINE_LIMIT, max_field_size=LINE_LIMIT)
 
     def _make_request(self, message, payload, protocol, writer, task):

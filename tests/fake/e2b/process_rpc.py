@@ -257,6 +257,9 @@ async def give_input(process, message):
     """A ProcessInput: bytes for stdin or for the terminal."""
     data, pty = field(message, "stdin", str), field(message, "pty", str)
     is_tty = process.spawned.pty >= 0
+    if data is not None and pty is not None:
+        raise RpcError("invalid_argument", "unmarshal message: proto: error parsing \"pty\", oneof "
+                                           "process.ProcessInput.input is already set")
     if pty is not None:
         if not is_tty:
             raise RpcError("internal", "error writing to tty: tty not assigned to process — "
@@ -295,7 +298,8 @@ async def close_stdin(envd, _, message):
 async def signal_process(envd, _, message):
     process, name = find(envd, message), message.get("signal", 0)
     if name not in SIGNALS:
-        raise RpcError("unimplemented", f"invalid signal: {name or 'SIGNAL_UNSPECIFIED'}")
+        shown = name if isinstance(name, int) and name else "SIGNAL_UNSPECIFIED"
+        raise RpcError("unimplemented", f"invalid signal: {shown}")
     await send_signal(envd, process, SIGNALS[name])
     return {}
 

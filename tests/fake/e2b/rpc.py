@@ -60,6 +60,10 @@ def field(message, name, kind, default=None):
     value = message.get(name, message.get(snake))
     if value is None:
         return default
+    if kind is int and isinstance(value, str) and value.isdigit():      # protojson takes numbers as strings too
+        value = int(value)
+    if kind is int and not isinstance(value, bool) and isinstance(value, int) and not 0 <= value < 1 << 32:
+        raise RpcError("invalid_argument", f"unmarshal message: proto: invalid value for uint32 field {name}: {value}")
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise RpcError("invalid_argument", f"unmarshal message: proto: invalid value for field {name}: {value!r}")
     return value

@@ -163,6 +163,10 @@ def test_environment(server):
     assert not {"TERM", "LANG", "SHELL"} & set(env)
 
 
+def test_a_process_inherits_nothing_but_its_streams(box):
+    assert box.run("ls /proc/$$/fd | tr '\\n' ' '")[0] == b"0 1 2 "
+
+
 def test_children_share_envds_group_and_the_pid_is_the_programs(box):
     stream = box.start("echo $$ $(ps -o pgid= -p $$)")
     pid = stream.until("start")["pid"]

@@ -4,24 +4,31 @@ import base64
 import email.message
 import email.utils
 import errno
+import gzip
 import hashlib
 import hmac
+import json
 import mimetypes
 import os
 import posixpath
 import re
 import time
 import zlib
+from urllib.parse import quote
 
-from aiohttp import ClientError, web
+from aiohttp import ClientError, MultipartReader, web
+from aiohttp.streams import StreamReader
 
 from ..common.machine import HOMES, MachineError
 from .filesystem_rpc import call, ensure_dirs
 from .process import read_some, write_all
-from .rpc import RpcError
+from .rpc import RpcError, decode, field
 
+PLAIN = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 BLOCK = 1 << 18
+SMALL = 2048           # net/http gives a body that fits its buffer a length
 RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
+TEXT = bytes(set(range(256)) - set(range(9)) - {11} - set(range(14, 27)) - set(range(28, 32)))
 CONDITIONAL = ("Range", "If-Modified-Since", "If-None-Match", "If-Range")
 
 
@@ -36,13 +43,16 @@ class FileError(Exception):
 async def guarded(envd, exchange, operation, function):
     """Check signature and user, run the function, answer its errors in envd's shape."""
     from .envd import send_error
+    expires = exchange.request.query.get("signature_expiration", "0")
+    if not expires.isdigit():
+        await exchange.send(400, "Invalid format for parameter signature_expiration: error binding string parameter: "
+                            f'strconv.ParseInt: parsing "{expires}": invalid syntax\n'.encode(), PLAIN)
+        return
     try:
         check_signature(envd, exchange, operation)
         await function(envd, exchange, user_of(envd, exchange))
     except FileError as error:
         await send_error(exchange, error.status, error.message)
-    except RpcError as error:       # path resolution
-        await send_error(exchange, 400, error.message)
 
 
 def check_signature(envd, exchange, operation):
@@ -83,17 +93,18 @@ async def download(envd, exchange):
 
 
 async def send_file(envd, exchange, user):
-    path = envd.resolve(exchange.request.query.get("path", ""), user)
+    text = exchange.request.query.get("path", "")
+    path = resolved(envd, text, user, f"error expanding and resolving path '{text}'")
     info = await file_status(envd, path)
     encoding = accepted_encoding(exchange.request.headers.get("Accept-Encoding", ""))
-    if any(name in exchange.request.headers for name in CONDITIONAL):
+    if encoding is not None and any(name in exchange.request.headers for name in CONDITIONAL):
         encoding = "identity"
     if encoding is None:
         raise FileError(406, "error parsing Accept-Encoding: no acceptable encoding found, supported: [gzip]")
     fd = await open_file(envd, path, "read")
-    headers = {"Vary": "Accept-Encoding", "Content-Disposition": f"inline; filename={quoted(posixpath.basename(path))}",
-               "Content-Type": mimetypes.guess_type(path)[0] or "application/octet-stream"}
+    headers = {"Vary": "Accept-Encoding", "Content-Disposition": f"inline; {parameter(posixpath.basename(path))}"}
     try:
+        headers["Content-Type"] = content_type(path, fd if encoding == "identity" else None)
         if encoding == "gzip":
             await send_gzip(exchange, fd, headers)
         else:
@@ -125,11 +136,31 @@ async def open_file(envd, path, how):
         raise FileError(500, f"error {doing}: open {path}: {error.text.lower()}") from None
 
 
-def quoted(name):
-    """A parameter of Content-Disposition, as mime.FormatMediaType writes it."""
-    if re.fullmatch(r"[\w.!#$%&'*+^`|~-]+", name, re.ASCII):
-        return name
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def resolved(envd, path, user, doing):
+    """The absolute path, or a 400."""
+    try:
+        return envd.resolve(path, user)
+    except RpcError as error:
+        raise FileError(400, f"{doing}: {error.message}") from None
+
+
+def parameter(name):
+    """The filename parameter of Content-Disposition, as mime.FormatMediaType writes it."""
+    if not name.isascii():
+        return "filename*=utf-8''" + quote(name, safe="!#$&+-.^_`|~")
+    if re.fullmatch(r"[\w.!#$%&'*+^`|~-]+", name):
+        return "filename=" + name
+    return 'filename="' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def content_type(path, fd):
+    """By the name's extension, else by a look at the first bytes."""
+    kind = mimetypes.guess_type(path)[0]
+    if kind is None:
+        if fd is None or os.pread(fd, 512, 0).translate(None, TEXT):
+            return "application/octet-stream"
+        kind = "text/plain"
+    return kind + "; charset=utf-8" if kind.startswith("text/") else kind
 
 
 def accepted_encoding(header):
@@ -153,28 +184,44 @@ def accepted_encoding(header):
 
 
 async def send_gzip(exchange, fd, headers):
-    """The compressed file, of unknown length: the trap of advertising gzip."""
-    await exchange.open(200, {**headers, "Content-Encoding": "gzip"})
-    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    """The compressed file, whose length nobody tells unless it is small: the trap of advertising gzip."""
+    headers, packer, packed = {**headers, "Content-Encoding": "gzip"}, zlib.compressobj(6, zlib.DEFLATED, 31), b""
     while data := await read_some(fd, BLOCK):
-        if packed := packer.compress(data):
+        packed += packer.compress(data)
+        if exchange.response is None and len(packed) > SMALL:
+            await exchange.open(200, headers)
+        if exchange.response is not None:
             await exchange.write(packed)
-    await exchange.write(packer.flush())
+            packed = b""
+    packed += packer.flush()
+    if exchange.response is None and len(packed) <= SMALL:
+        await exchange.send(200, packed, headers)
+        return
+    if exchange.response is None:
+        await exchange.open(200, headers)
+    await exchange.write(packed)
     await exchange.close()
 
 
 async def send_content(exchange, fd, info, headers):
     """What http.ServeContent does: ranges, If-Modified-Since, the length that stat told."""
-    size, modified = info["size"], info["mtime_ns"] // 10 ** 9
+    modified, disposition = info["mtime_ns"] // 10 ** 9, {"Content-Disposition": headers["Content-Disposition"]}
+    try:
+        size = os.lseek(fd, 0, os.SEEK_END)
+        os.lseek(fd, 0, os.SEEK_SET)
+    except OSError:     # much of /proc
+        await exchange.send(500, b"seeker can't seek\n", {**PLAIN, **disposition})
+        return
     headers = {**headers, "Accept-Ranges": "bytes", "Last-Modified": email.utils.formatdate(modified, usegmt=True)}
     since = exchange.request.headers.get("If-Modified-Since")
     if since and email.utils.parsedate_to_datetime(since).timestamp() >= modified:
-        await exchange.send(304, b"", headers)
+        await exchange.send(304, b"", disposition)
         return
     status, start, end = wanted_range(exchange.request.headers.get("Range", ""), size)
     if status == 416:
-        await exchange.send(416, b"invalid range: failed to overlap\n",
-                            {"Content-Range": f"bytes */{size}", "Content-Type": "text/plain; charset=utf-8"})
+        overlap = {"Content-Range": f"bytes */{size}"} if end else {}
+        text = b"invalid range: failed to overlap\n" if end else b"invalid range\n"
+        await exchange.send(416, text, {**PLAIN, **disposition, **overlap})
         return
     if status == 206:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
@@ -192,15 +239,22 @@ async def send_content(exchange, fd, info, headers):
 
 
 def wanted_range(header, size):
-    """(status, start, end) of a request with this Range header."""
+    """(status, start, end) of a request with this Range header; 416 with an end for one beyond the file's.
+
+    Several ranges at once are answered with the whole file, which HTTP allows.
+    """
+    if header in ("", "bytes=") or (header.startswith("bytes=") and "," in header):
+        return 200, 0, size
     match = RANGE.match(header)
     if not match or match.groups() == ("", ""):
-        return 200, 0, size
+        return 416, 0, 0
     first, last = match.groups()
     if not first:
         return 206, max(size - int(last), 0), size
-    if int(first) >= size:
+    if last and int(last) < int(first):
         return 416, 0, 0
+    if int(first) >= size:
+        return (416, 0, 1) if size else (200, 0, 0)
     return 206, int(first), min(int(last) + 1 if last else size, size)
 
 
@@ -211,40 +265,59 @@ async def upload(envd, exchange):
 
 
 async def receive_files(envd, exchange, user):
-    request = exchange.request
-    encoding = request.headers.get("Content-Encoding", "identity").partition(";")[0].strip().lower()
-    if encoding not in ("gzip", "identity"):        # aiohttp has inflated gzip already
-        raise FileError(400, f"error decompressing request body: unsupported Content-Encoding: {encoding}, "
-                             "supported: [gzip]")
-    raw_allowed = envd.version >= (0, 5, 7)
+    body, raw_allowed = await request_body(exchange), envd.version >= (0, 5, 7)
+    given = exchange.request.headers.get("Content-Type", "")
+    kind = given.partition(";")[0].strip().lower()
     try:
-        if request.content_type == "application/octet-stream" and raw_allowed:
-            saved = [await receive_raw(envd, exchange, user)]
-        elif request.content_type.startswith("multipart/"):
-            saved = await receive_multipart(envd, exchange, user)
+        if kind == "application/octet-stream" and raw_allowed:
+            saved = [await receive_raw(envd, exchange, body, user)]
+        elif kind.startswith("multipart/"):
+            saved = await receive_multipart(envd, exchange, body, user)
         elif raw_allowed:
-            raise FileError(400, f"unsupported content type: {request.headers.get('Content-Type', '')}, "
+            raise FileError(400, f"unsupported content type: {given}, "
                                  "expected multipart/form-data or application/octet-stream")
         else:
             raise FileError(500, "error parsing multipart form: request Content-Type isn't multipart/form-data")
     except (web.RequestPayloadError, ClientError, ValueError) as error:
         raise FileError(500, f"error reading form: {error}") from None
-    await exchange.send_json(200, saved)
+    # envd sets no type, so Go's server guesses one: it is not application/json.
+    await exchange.send(200, json.dumps(saved, separators=(",", ":"), ensure_ascii=False).encode(),
+                        {"Content-Type": "text/plain; charset=utf-8"})
 
 
-async def receive_raw(envd, exchange, user):
+async def request_body(exchange):
+    """The stream of the body; one sent as gzip is inflated first (whole: only small ones are sent so)."""
+    given = exchange.request.headers.get("Content-Encoding", "identity")
+    encoding = given.partition(";")[0].strip().lower()
+    if encoding == "identity":
+        return exchange.request.content
+    if encoding != "gzip":
+        raise FileError(400, f"error decompressing request body: unsupported Content-Encoding: {given}, "
+                             "supported: [gzip]")
+    try:
+        data = gzip.decompress(await exchange.read())
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileError(400, f"error decompressing request body: failed to create gzip reader: {error}") from None
+    body = StreamReader(exchange.request.protocol, BLOCK)
+    body.feed_data(data)
+    body.feed_eof()
+    return body
+
+
+async def receive_raw(envd, exchange, body, user):
     if "path" not in exchange.request.query:
         raise FileError(400, "path query parameter is required for raw body upload")
-    path = envd.resolve(exchange.request.query["path"], user)
-    return await save(envd, exchange, path, exchange.request.content.readany)
+    path = resolved(envd, exchange.request.query["path"], user, "error resolving path")
+    return await save(envd, exchange, path, body.readany)
 
 
-async def receive_multipart(envd, exchange, user):
-    saved, reader = [], await exchange.request.multipart()
+async def receive_multipart(envd, exchange, body, user):
+    saved, reader = [], MultipartReader(exchange.request.headers, body)
     while (part := await reader.next()) is not None:
         if part.name != "file":
             continue
-        path = envd.resolve(exchange.request.query.get("path", file_name(part)), user)
+        given = exchange.request.query["path"] if "path" in exchange.request.query else file_name(part)
+        path = resolved(envd, given, user, "error resolving path")
         if any(entry["path"] == path for entry in saved):
             raise FileError(400, f"you cannot upload multiple files to the same path '{path}' in one upload request, "
                                  "only the first specified file was uploaded")
@@ -256,7 +329,11 @@ def file_name(part):
     """The filename of a part with its whole path; aiohttp's own parser strips leading slashes."""
     header = email.message.Message()
     header["Content-Disposition"] = part.headers.get("Content-Disposition", "")
-    return header.get_filename("")
+    name = header.get_filename()
+    if name is None:
+        raise FileError(400, "error getting multipart custom part file name: filename not found in "
+                             "Content-Disposition header")
+    return name
 
 
 async def save(envd, exchange, path, read):
@@ -272,8 +349,8 @@ async def save(envd, exchange, path, read):
         metadata = store_metadata(envd, exchange, fd)
     finally:
         os.close(fd)
-    entry = {"path": path, "name": posixpath.basename(path), "type": "file"}
-    return {**entry, "metadata": metadata} if metadata else entry
+    entry = {"name": posixpath.basename(path), "path": path, "type": "file"}
+    return {"metadata": metadata, **entry} if metadata else entry
 
 
 async def refuse_directory(envd, path):
@@ -329,12 +406,17 @@ async def compose(envd, exchange):
 
 async def concatenate(envd, exchange, user):
     """POST /files/compose: join source_paths into destination and delete them."""
-    from .rpc import decode, field
-    message = decode(await exchange.read())
-    sources = [envd.resolve(path, user) for path in field(message, "source_paths", list, [])]
-    target = envd.resolve(field(message, "destination", str, ""), user)
-    for path in sources:
-        await file_status(envd, path)
+    try:
+        message = decode(await exchange.read())
+        names, target = field(message, "source_paths", list, []), field(message, "destination", str, "")
+        sources, target = [envd.resolve(path, user) for path in names], envd.resolve(target, user)
+    except RpcError as error:
+        raise FileError(400, error.message) from None
+    for name, path in zip(names, sources):
+        try:
+            await call(envd, "status", path=path)
+        except MachineError:
+            raise FileError(404, f"source file not found: {name}") from None
     out = await open_file(envd, target, "write")
     try:
         for path in sources:

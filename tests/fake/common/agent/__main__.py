@@ -191,8 +191,14 @@ class Agent:
                 return
 
 
-if __name__ == "__main__":
+def main(fd):
+    os.closerange(3, fd)        # what bubblewrap left open
+    os.closerange(fd + 1, 1024)
     try:
-        Agent(socket.socket(fileno=int(sys.argv[1]))).run()
+        Agent(socket.socket(fileno=fd)).run()
     except ConnectionError:
         pass        # the fake is gone, and we with it
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
