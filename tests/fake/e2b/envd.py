@@ -161,7 +161,8 @@ class Envd:
     async def _serve_unary(self, exchange, function):
         try:
             check_protocol(exchange)
-            process_rpc.request_timeout(exchange)
+            if process_rpc.request_timeout(exchange) == 0:
+                raise RpcError("deadline_exceeded", "context deadline exceeded")
             message = rpc.decode(await exchange.read())
             answer = await function(self, exchange, message)
         except RpcError as error:

@@ -150,7 +150,15 @@ def test_start_errors(box):
         "code": "invalid_argument", "message": "cwd '/nowhere' does not exist"}
     assert error({"process": {"cmd": "true", "cwd": "/etc/passwd"}})["code"] == "invalid_argument"
     assert error({"process": {"cmd": "true"}}, Connect_Timeout_Ms="soon")["code"] == "invalid_argument"
-    assert error({"process": {"cmd": "true"}}, Connect_Timeout_Ms="0")["code"] == "deadline_exceeded"
+    assert error({"process": {"cmd": "true"}}, Connect_Timeout_Ms="12345678901")["code"] == "invalid_argument"
+
+
+def test_a_timeout_of_0_ends_the_stream_but_not_the_process(box):
+    headers = {"Connect_Timeout_Ms": "0"}
+    trailer = box.start("sleep 1000", headers=headers, tag="goes on").rest()[2]
+    assert trailer["error"]["code"] == "deadline_exceeded"
+    assert box.rpc("process.Process/List", {}).json["processes"][0]["tag"] == "goes on"
+    assert box.rpc("process.Process/List", {}, **headers).status == 504
 
 
 def test_environment(server):
@@ -164,7 +172,7 @@ def test_environment(server):
 
 
 def test_a_process_inherits_nothing_but_its_streams(box):
-    assert box.run("ls /proc/$$/fd | tr '\\n' ' '")[0] == b"0 1 2 "
+    assert box.run("for fd in $(seq 0 63); do [ -e /proc/$$/fd/$fd ] && echo $fd; done")[0] == b"0\n1\n2\n"
 
 
 def test_children_share_envds_group_and_the_pid_is_the_programs(box):
