@@ -3,13 +3,13 @@
 import base64
 import binascii
 import hmac
-import json
 import posixpath
 import shutil
 import time
 
 from ..common.machine import HOMES
-from . import filesystem_rpc, process_rpc, rpc, transfer, watch
+from . import download, filesystem_rpc, process_rpc, rpc, upload, watch
+from .files import send_error
 from .rpc import RpcError
 
 UNARY = {"process.Process": process_rpc.UNARY,
@@ -23,12 +23,6 @@ UNAUTHORIZED = "unauthorized access, please provide a valid access token or meth
 
 def parse_version(text):
     return tuple(int(part) for part in text.split("."))
-
-
-async def send_error(exchange, status, message):
-    """envd's own error shape: the code is the HTTP status, a number."""
-    await exchange.send(status, json.dumps({"code": status, "message": message}).encode() + b"\n",
-                        {"Content-Type": "application/json; charset=utf-8", "X-Content-Type-Options": "nosniff"})
 
 
 async def send_not_found(exchange):
@@ -73,8 +67,8 @@ class Envd:
         self.watchers = {}
         self.http_routes = {
             ("GET", "/health"): health, ("GET", "/metrics"): metrics, ("GET", "/envs"): envs,
-            ("GET", "/files"): transfer.download, ("POST", "/files"): transfer.upload,
-            ("POST", "/files/compose"): transfer.compose,
+            ("GET", "/files"): download.download, ("POST", "/files"): upload.upload,
+            ("POST", "/files/compose"): upload.compose,
         }
 
     async def serve(self, exchange):
