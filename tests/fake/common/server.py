@@ -136,6 +136,8 @@ class Fake:
             return self.knobs.clear()
         if route == ("GET", "requests"):
             return self.journal.report(**request.query)
+        if route == ("GET", "counts"):
+            return {name: value for name, value in self.journal.report(**request.query).items() if name != "requests"}
         if route == ("DELETE", "requests"):
             return self.journal.clear()
         if route == ("POST", "delay"):

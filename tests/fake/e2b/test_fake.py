@@ -289,6 +289,7 @@ def test_requests_are_counted_and_kept(server, box):
     assert report["counts"] == {"POST /files": 1, "POST /filesystem.Filesystem/Stat": 1,
                                 "POST /sandboxes/{id}/timeout": 1}
     assert report["by_sandbox"][box.id] == report["counts"] and report["total"] == 3
+    assert server.fake("GET", f"counts?sandbox={box.id}") == {k: v for k, v in report.items() if k != "requests"}
     first, second, third = report["requests"]
     assert (first["bytes_in"], first["body"], first["query"], first["status"]) == (5, "hello", "path=f", 200)
     assert json.loads(second["body"]) == {"path": "f"} and second["bytes_out"] > 0

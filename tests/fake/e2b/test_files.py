@@ -44,8 +44,8 @@ def test_download(box):
 def test_ranges(box):
     box.write("f", b"0123456789")
     for wanted, status, body in (("bytes=2-4", 206, b"234"), ("bytes=7-", 206, b"789"), ("bytes=-2", 206, b"89"),
-                                 ("bytes=5-99", 206, b"56789"), ("bytes=10-", 416, None), ("lines=1", 416, None), ("bytes=4-2", 416, None),
-                                 ("bytes=", 200, b"0123456789")):
+                                 ("bytes=5-99", 206, b"56789"), ("bytes=", 200, b"0123456789"),
+                                 ("bytes=10-", 416, None), ("lines=1", 416, None), ("bytes=4-2", 416, None)):
         answer = box.read("f", Range=wanted, Accept_Encoding="gzip")
         assert answer.status == status and body in (None, answer.body), wanted
         assert "Content-Encoding" not in answer.headers
