@@ -44,6 +44,8 @@
 /* libssh reads 4 KiB at a time: how many reads before others get their turn. */
 #define READS_A_ROUND 64
 #define ROUNDS_A_PUMP 8
+/* ms that a client has to hang up by itself when the gateway is going down. */
+#define LINGER 1000
 
 /*
  * What is offered unless the configuration says otherwise: post-quantum hybrids where this libssh
@@ -411,11 +413,11 @@ session_pump(struct session *self)
 	more = true;
 	for (i = 0; i < ROUNDS_A_PUMP && more && !self->dead; i++)
 		more = pump_once(self);
-	if (self->stage == SESSION_OPEN && self->draining && self->channels == NULL &&
-	    self->writable)
-		self->dead = true;
 	if (self->dead)
 		return false;
+	/* A client with nothing left open goes by itself; told to go it would take that for a failure. */
+	if (self->draining && self->channels == NULL && !loop_timer_running(self->grace))
+		loop_timer_start(self->grace, LINGER);
 	watch_connection(self);
 	return more || self->hung_up;
 }
