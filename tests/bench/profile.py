@@ -12,6 +12,7 @@ import time
 
 from servers import wait_until
 
+TOP_OBJECTS = 6
 TOP_FUNCTIONS = 25
 SECONDS = 4
 
@@ -51,9 +52,20 @@ def session_of(server):
 
 
 def transferred(pid):
-    """Bytes that the process has read from descriptors so far."""
+    """Bytes that the process has moved through pipes so far: the kernel counts no sockets here."""
     with open(f"/proc/{pid}/io", encoding="ascii") as counts:
-        return int(re.search(r"rchar: (\d+)", counts.read()).group(1))
+        return sum(int(count) for count in re.findall(r"^[rw]char: (\d+)", counts.read(), re.M))
+
+
+def report(data, columns):
+    """perf's table of these columns, largest first."""
+    text = subprocess.run(
+        ["perf", "report", "-q", "--stdio", "--no-children", "-s", columns, "-i", data],
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ).stdout.decode(errors="replace")
+    return [line.rstrip(" -") for line in text.splitlines() if line.strip()]
 
 
 def functions(server, direction):
@@ -64,19 +76,14 @@ def functions(server, direction):
         subprocess.run(
             [*record, "--", "sleep", str(SECONDS)], check=True, stderr=subprocess.DEVNULL
         )
-        report = ["perf", "report", "-q", "--stdio", "--no-children", "-s", "dso,symbol", "-i", data]
-        text = subprocess.run(
-            report, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ).stdout.decode(errors="replace")
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    return lines[:TOP_FUNCTIONS]
+        return report(data, "dso")[:TOP_OBJECTS] + report(data, "dso,symbol")[:TOP_FUNCTIONS]
 
 
 def system_calls(server, direction):
-    """Calls by name, for each MiB that is read (a traced process is slow, but its counts are right)."""
+    """Calls by name, for each MiB that is moved (a traced process is slow, but its counts are right)."""
     with tempfile.NamedTemporaryFile("r") as output, flow(server, direction):
         pid = session_of(server)
-        tracer = subprocess.Popen(["strace", "-c", "-o", output.name, "-p", str(pid)])
+        tracer = subprocess.Popen(["strace", "-q", "-c", "-o", output.name, "-p", str(pid)])
         before = transferred(pid)
         time.sleep(SECONDS)
         after = transferred(pid)
@@ -99,6 +106,6 @@ def profile(server):
         else:
             print("perf is not installed: no profile of functions (package linux-perf)")
         if shutil.which("strace") and os.geteuid() == 0:
-            print(f"exec {direction}: system calls of the session for each MiB read (strace -c)")
+            print(f"exec {direction}: system calls of the session for each MiB moved (strace -c)")
             print("\n".join(system_calls(server, direction)))
         print(flush=True)
