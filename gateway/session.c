@@ -429,6 +429,7 @@ enter(const struct process_user *user, struct error *err)
 	session.loop = loop_new(err);
 	if (session.loop == NULL)
 		return -1;
+	hostkey_save_memory();
 	if (ssh_init() != SSH_OK)
 		return error_set(err, ERROR_UNAVAILABLE, "ssh_init failed");
 	session.bind = ssh_bind_new();
