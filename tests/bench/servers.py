@@ -7,6 +7,7 @@ no limits on starting connections. The account exists in a mount namespace of ss
 """
 
 import contextlib
+import ctypes
 import os
 import pathlib
 import pwd
@@ -22,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 from gateway import Gateway, children, make_key, public_key, wait_until  # noqa: E402
 
 BENCH_UID = 64990
+PR_SET_CHILD_SUBREAPER = 36
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server")
 CIPHER = "aes128-gcm@openssh.com"
 KEX = "curve25519-sha256"
@@ -46,6 +48,14 @@ MaxStartups 10000
 MaxSessions 100
 Subsystem sftp {sftp}
 """
+
+
+def adopt_orphans():
+    """
+    Makes processes whose parent has ended children of this one, so that their processor time counts:
+    the half of sshd that serves a connection may outlive the half that started it.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 class Server:
@@ -93,8 +103,21 @@ class Server:
         """The pid that all its processes descend from."""
         raise NotImplementedError
 
+    def connections(self):
+        """How many it serves now."""
+        raise NotImplementedError
+
     def pids(self):
         return [self.process(), *children(self.process())]
+
+    def cpu_seconds(self):
+        """What its processes, and those of theirs that have ended, have used so far."""
+        ticks = 0
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                ticks += sum(int(field) for field in fields[11:15])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Rwsd(Server):
@@ -120,6 +143,9 @@ class Rwsd(Server):
 
     def process(self):
         return self.gateway.process.pid
+
+    def connections(self):
+        return len(self.gateway.pids("session", f"session {self.user}"))
 
 
 class Sshd(Server):
@@ -156,7 +182,7 @@ class Sshd(Server):
         else:
             self.user = pwd.getpwuid(os.geteuid()).pw_name
             self.equalised = "sshd serves your own account: its shell and rc files count"
-        self.daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        self.daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=adopt_orphans)
         wait_until(self.accepts, what="sshd")
         return self
 
@@ -183,6 +209,9 @@ class Sshd(Server):
 
     def process(self):
         return self.daemon.pid
+
+    def connections(self):
+        return len(children(self.daemon.pid))
 
     def stop(self):
         if self.daemon is not None:

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 
 from measure import MIB, timed
-from servers import CIPHER, LongLine
+from servers import CIPHER, LongLine, wait_until
 
 CHACHA = "chacha20-poly1305@openssh.com"
 SHORT = {CIPHER: "aes128-gcm", CHACHA: "chacha20"}
@@ -55,6 +55,43 @@ def throughput(bench):
                 rounds,
                 lambda server, cipher=cipher: upload(server, size, cipher, source),
             )
+
+
+def cost(bench):
+    """
+    Processor time of all processes of a server, the command's included: what a busy machine blurs in
+    the rows of speed shows here. It is counted once no connection is left.
+    """
+    size = bench.pick(1024, 256) * MIB
+    rounds = bench.pick(4, 2)
+    connections = bench.pick(50, 20)
+
+    def spent(server, work):
+        started = server.cpu_seconds()
+        work()
+        wait_until(lambda: server.connections() == 0, what="the end of the connections")
+        return (server.cpu_seconds() - started) * 1000
+
+    def connecting(server):
+        command = server.ssh("true")
+        return spent(server, lambda: [timed(command) for _ in range(connections)]) / connections
+
+    with tempfile.TemporaryFile() as source:
+        bench.compare("server's CPU for a connection", "ms", None, rounds, connecting)
+        bench.compare(
+            "server's CPU for exec output",
+            "ms/MiB",
+            None,
+            rounds,
+            lambda server: spent(server, lambda: download(server, size, CIPHER)) * MIB / size,
+        )
+        bench.compare(
+            "server's CPU for exec input",
+            "ms/MiB",
+            None,
+            rounds,
+            lambda server: spent(server, lambda: upload(server, size, CIPHER, source)) * MIB / size,
+        )
 
 
 def far_away(bench):
@@ -111,4 +148,4 @@ def parallel(bench):
     )
 
 
-ROWS = (connect, throughput, parallel, far_away)
+ROWS = (connect, throughput, cost, parallel, far_away)
