@@ -44,6 +44,11 @@
 /* libssh reads 4 KiB at a time: how many reads before others get their turn. */
 #define READS_A_ROUND 64
 #define ROUNDS_A_PUMP 8
+/*
+ * ms between the last channel's end and our disconnecting. A client that waits for nothing else leaves
+ * by itself; OpenSSH's forgets what it has yet to show when it finds our goodbye right behind it.
+ */
+#define FAREWELL_WAIT 500
 
 /*
  * What is offered unless the configuration says otherwise: post-quantum hybrids where this libssh
@@ -136,7 +141,8 @@ grace_expired(void *argument)
 	struct session *self = argument;
 
 	if (self->stage == SESSION_OPEN) {
-		session_disconnect(self, "the gateway is going down");
+		session_disconnect(self, self->worker == NULL ? "the worker of this workspace ended"
+							      : "the gateway is going down");
 		return;
 	}
 	log_info("no login within the grace time from %s", self->connection.address);
@@ -412,8 +418,8 @@ session_pump(struct session *self)
 	for (i = 0; i < ROUNDS_A_PUMP && more && !self->dead; i++)
 		more = pump_once(self);
 	if (self->stage == SESSION_OPEN && self->draining && self->channels == NULL &&
-	    self->writable)
-		self->dead = true;
+	    self->writable && !loop_timer_running(self->grace))
+		loop_timer_start(self->grace, FAREWELL_WAIT);
 	if (self->dead)
 		return false;
 	watch_connection(self);
