@@ -71,13 +71,13 @@ def sftp_many_files(bench, local, count):
     bench.compare(f"sftp get -r {title}", "s", SFTP_ROWS[3][1], 1, get)
 
 
-def sftp_rows(bench, local):
+def sftp_rows(bench, local, count):
     if not succeeds(["sftp", "-q", "-b", "/dev/null", *bench.ours.client_options(), bench.ours.host]):
         for what, target in SFTP_ROWS:
             bench.missing(what, target, "the gateway refuses the sftp subsystem: not there yet")
         return
     sftp_one_file(bench, local, bench.pick(1024, 64))
-    sftp_many_files(bench, local, bench.pick(10000, 200))
+    sftp_many_files(bench, local, count)
 
 
 def rsync(server, *arguments):
@@ -85,8 +85,7 @@ def rsync(server, *arguments):
     return timed(["rsync", "-a", "-e", shell, *arguments])
 
 
-def rsync_rows(bench, local):
-    count = bench.pick(10000, 500)
+def rsync_rows(bench, local, count):
     tree = f"{local}/tree/"
     target = ("<=", 1.1, "x")
     rounds = bench.pick(3, 1)
@@ -143,13 +142,17 @@ def git_rows(bench, local):
 def files(bench):
     with tempfile.TemporaryDirectory(prefix="rwsd-bench-") as name:
         local = pathlib.Path(name)
-        make_tree(local / "tree", bench.pick(10000, 500))
-        sftp_rows(bench, local)
-        for rows, program in ((rsync_rows, "rsync"), (git_rows, "git")):
-            if shutil.which(program):
-                rows(bench, local)
-            else:
-                bench.missing(program, None, f"{program} is not installed here")
+        count = bench.pick(10000, 500)
+        make_tree(local / "tree", count)
+        sftp_rows(bench, local, count)
+        if shutil.which("rsync"):
+            rsync_rows(bench, local, count)
+        else:
+            bench.missing("rsync", None, "rsync is not installed here")
+        if shutil.which("git"):
+            git_rows(bench, local)
+        else:
+            bench.missing("git", None, "git is not installed here")
         for server in bench.servers:
             with contextlib.suppress(subprocess.SubprocessError):
                 server.run("rm -rf big up synced r.git")

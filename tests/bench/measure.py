@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: ISC
 """Rows of the table: measured in turns, medians with their spread, printed and kept as JSON."""
 
+import os
+import pathlib
 import statistics
 import subprocess
 import time
 
+BUILD = pathlib.Path(os.environ.get("RWSD_BUILD", "build"))
 MIB = 1 << 20
 HEADINGS = ("what", "ours", "sshd", "ratio", "target", "reached")
 

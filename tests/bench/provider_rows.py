@@ -13,23 +13,20 @@ import subprocess
 import tempfile
 import urllib.request
 
-from measure import MIB, succeeds, timed
+from measure import BUILD, MIB, describe, succeeds, timed
 from servers import Rwsd
 from file_rows import make_tree, sftp
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 TRIP_MS = 50
 
-# How the gateway is pointed at the fake: options of the login and variables of its environment.
+# How a login is pointed at the fake: its options, and those that are the fake's URL.
 PROVIDERS = {
-    "e2b": (
-        {"driver": "e2b", "api_key": "e2b_" + "0" * 40},
-        ("E2B_API_URL", "E2B_SANDBOX_URL"),
-    ),
-    "daytona": ({"driver": "daytona", "api_key": "dtn_" + "0" * 64}, ("DAYTONA_API_URL",)),
+    "e2b": ({"driver": "e2b", "api_key": "e2b_" + "0" * 40}, ("api_url", "sandbox_url")),
+    "daytona": ({"driver": "daytona", "api_key": "dtn_" + "0" * 64}, ("api_url",)),
     "vercel": (
         {"driver": "vercel", "token": "v" * 24, "team_id": "team_bench", "project_id": "prj_bench"},
-        ("VERCEL_API_URL",),
+        ("api_url",),
     ),
 }
 
@@ -136,21 +133,30 @@ def sftp_rows(bench, name, fake, server):
         single_row(bench, name, what, "a file", ("<=", 1.1, "a file"), made / count)
 
 
+def has_driver(name):
+    """Does the gateway know this driver? Its own check of a configuration tells."""
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as configuration:
+        configuration.write(f"[login bench]\ndriver = {name}\n")
+        configuration.flush()
+        command = [BUILD / "rwsd", "-x", "-f", configuration.name]
+        result = subprocess.run(command, capture_output=True, check=False)
+    return result.returncode == 0
+
+
 def provider(bench, name):
-    login, variables = PROVIDERS[name]
-    if not (TOP / "tests" / "fake" / name).exists():
-        bench.missing(name, None, "its fake is not there yet")
+    login, urls = PROVIDERS[name]
+    if not (TOP / "tests" / "fake" / name).exists() or not has_driver(name):
+        bench.missing(name, None, "its driver or its fake is not there yet")
         return
     with tempfile.TemporaryDirectory(prefix="rwsd-bench-fake-") as directory:
         fake = Fake(name, directory)
-        os.environ.update({variable: fake.url for variable in variables})
-        server = Rwsd(login=login)
+        server = Rwsd(login={**login, **{url: fake.url for url in urls}})
         try:
             server.start()
             command_rows(bench, name, fake, server)
             sftp_rows(bench, name, fake, server)
         except (AssertionError, subprocess.SubprocessError, OSError) as error:
-            bench.missing(name, None, f"not measured: {error}")
+            bench.missing(name, None, f"not measured: {describe(error)}")
         finally:
             server.stop()
             fake.stop()

@@ -121,16 +121,15 @@ class Server:
 
 
 class Rwsd(Server):
-    """The gateway with the local driver, as rwsd.conf has it by default but for the limits."""
+    """The gateway with the local driver, as rwsd.conf has it by default but for some limits."""
 
     name = "ours"
     user = "bench"
 
     def __init__(self, options=None, login=None):
         limits = {"max_startups": 10000, "max_startups_per_source": 10000, "max_connections": 10000}
-        self.gateway = Gateway(
-            options={**limits, **(options or {})}, logins={self.user: login or {"driver": "local"}}
-        )
+        login = {"max_file_bytes": "8GiB", **(login or {"driver": "local"})}
+        self.gateway = Gateway(options={**limits, **(options or {})}, logins={self.user: login})
 
     def start(self):
         self.gateway.start()
