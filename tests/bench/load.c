@@ -193,39 +193,55 @@ raise_limit(void)
 	}
 }
 
-int
-main(int argc, char **argv)
+/* Fills in the run; returns the process's exit status when there is nothing to run. */
+static int
+parse_arguments(int argc, char **argv, struct run *run, bool *rate)
 {
-	struct run run = { .lock = PTHREAD_MUTEX_INITIALIZER };
-	bool rate = argc == 7 && strcmp(argv[4], "rate") == 0;
 	unsigned long number;
 
-	if (!rate && (argc != 6 || strcmp(argv[4], "idle") != 0)) {
+	*rate = argc == 7 && strcmp(argv[4], "rate") == 0;
+	if (!*rate && (argc != 6 || strcmp(argv[4], "idle") != 0)) {
 		(void)fputs(
 		    "usage: load PORT USER KEYFILE idle COUNT | rate A_SECOND SECONDS\n", stderr);
 		return 64;
 	}
-	raise_limit();
 	number = strtoul(argv[5], NULL, 10);
-	run.count = (unsigned)(rate ? number * strtoul(argv[6], NULL, 10) : number);
-	run.interval = rate ? 1.0 / (double)number : 0;
-	run.port = (unsigned)strtoul(argv[1], NULL, 10);
-	run.user = argv[2];
-	if (run.count == 0 || run.count > COUNT_MAX || ssh_init() != SSH_OK ||
-	    ssh_pki_import_privkey_file(argv[3], NULL, NULL, NULL, &run.key) != SSH_OK) {
+	run->count = (unsigned)(*rate ? number * strtoul(argv[6], NULL, 10) : number);
+	run->interval = *rate ? 1.0 / (double)number : 0;
+	run->port = (unsigned)strtoul(argv[1], NULL, 10);
+	run->user = argv[2];
+	if (run->count == 0 || run->count > COUNT_MAX || ssh_init() != SSH_OK ||
+	    ssh_pki_import_privkey_file(argv[3], NULL, NULL, NULL, &run->key) != SSH_OK) {
 		(void)fputs("load: no such number, or no such key\n", stderr);
 		return 1;
 	}
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct run run = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	bool rate;
+	int result;
+
+	result = parse_arguments(argc, argv, &run, &rate);
+	if (result != 0)
+		return result;
+	raise_limit();
 	run.times = calloc(run.count, sizeof(*run.times));
 	run.held = calloc(run.count, sizeof(ssh_session));
-	if (run.times == NULL || run.held == NULL)
-		return 1;
-	if (!rate) {
+	if (run.times == NULL || run.held == NULL) {
+		result = 1;
+	} else if (rate) {
+		run_threads(&run, RATE_THREADS);
+		(void)printf("done %u %u %.1f %.1f %.1f\n", run.count, run.failed,
+		    quantile(&run, 0.5), quantile(&run, 0.99), quantile(&run, 1));
+	} else {
 		run_idle(&run);
-		return 0;
 	}
-	run_threads(&run, RATE_THREADS);
-	(void)printf("done %u %u %.1f %.1f %.1f\n", run.count, run.failed, quantile(&run, 0.5),
-	    quantile(&run, 0.99), quantile(&run, 1));
-	return 0;
+	free(run.times);
+	free(run.held);
+	ssh_key_free(run.key);
+	return result;
 }
