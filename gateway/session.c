@@ -298,9 +298,21 @@ alive_expired(void *argument)
 		session_disconnect(self, "Timeout, client not responding");
 		return;
 	}
+	/* Nothing came but the answer to the last question. */
+	if (self->counter.in_packets <= self->alive_packets + 1)
+		channels_rest();
 	self->alive_packets = self->counter.in_packets;
 	(void)ssh_send_keepalive(self->ssh);
 	loop_timer_start(self->alive, self->start.alive_interval);
+}
+
+static void
+rest_expired(void *argument)
+{
+	const struct session *self = argument;
+
+	if (self->channels == NULL)
+		channels_rest();
 }
 
 /* Forwarding, global requests and what else is not offered: libssh sends the refusal. */
@@ -331,6 +343,7 @@ session_opened(struct session *self, int worker)
 	log_set_context(self->connection.number, self->workspace);
 	process_set_title("rwsd: session %s [%s]", self->workspace, self->connection.address);
 	log_info("logged in from %s port %u", self->connection.address, self->connection.port);
+	self->rest = loop_timer_new(self->loop, rest_expired, self);
 	if (self->start.alive_interval == 0)
 		return;
 	self->alive = loop_timer_new(self->loop, alive_expired, self);
@@ -479,6 +492,7 @@ leave(void)
 	}
 	session_auth_free(&session);
 	loop_timer_free(session.alive);
+	loop_timer_free(session.rest);
 	loop_unwatch(session.watch);
 	if (session.ssh != NULL) {
 		if (session.event != NULL)

@@ -72,6 +72,7 @@ struct session {
 	unsigned channel_count;
 	uint32_t last_command;
 	struct loop_timer *alive;
+	struct loop_timer *rest; /* from the end of the last channel until memory is given back */
 	uint64_t alive_packets; /* received when the timer was last started */
 	unsigned alive_missed;
 };
