@@ -22,6 +22,8 @@
 #define ENVIRONMENT_ENTRY_MAX 32768
 #define COMMAND_MAX 262144
 #define STATUS_FAILED 255
+/* ms without a channel after which a connection that stays gives back what it can. */
+#define REST_WAIT 1000
 /* More than libssh's buffer of a channel may hold before the connection is cut (channel_stream.c). */
 #define HELD_MAX (6U * 1024U * 1024U)
 
@@ -271,7 +273,9 @@ free_channel(struct channel *channel)
 	command_exit_free(&channel->ended);
 	memory_list_free(channel->environment);
 	memory_free(channel->term);
-	channel->session->channel_count--;
+	/* Not at once: libssh keeps the channel's buffers until the client has closed it too. */
+	if (--channel->session->channel_count == 0)
+		loop_timer_start(channel->session->rest, REST_WAIT);
 	memory_free(channel);
 }
 

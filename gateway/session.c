@@ -138,7 +138,8 @@ grace_expired(void *argument)
 	struct session *self = argument;
 
 	if (self->stage == SESSION_OPEN) {
-		session_disconnect(self, "the gateway is going down");
+		session_disconnect(self, self->worker == NULL ? "the worker of this workspace ended"
+							      : "the gateway is going down");
 		return;
 	}
 	log_info("no login within the grace time from %s", self->connection.address);
@@ -294,9 +295,21 @@ alive_expired(void *argument)
 		session_disconnect(self, "Timeout, client not responding");
 		return;
 	}
+	/* Nothing came but the answer to the last question. */
+	if (self->counter.in_packets <= self->alive_packets + 1)
+		channels_rest();
 	self->alive_packets = self->counter.in_packets;
 	(void)ssh_send_keepalive(self->ssh);
 	loop_timer_start(self->alive, self->start.alive_interval);
+}
+
+static void
+rest_expired(void *argument)
+{
+	const struct session *self = argument;
+
+	if (self->channels == NULL)
+		channels_rest();
 }
 
 /* Forwarding, global requests and what else is not offered: libssh sends the refusal. */
@@ -327,6 +340,7 @@ session_opened(struct session *self, int worker)
 	log_set_context(self->connection.number, self->workspace);
 	process_set_title("rwsd: session %s [%s]", self->workspace, self->connection.address);
 	log_info("logged in from %s port %u", self->connection.address, self->connection.port);
+	self->rest = loop_timer_new(self->loop, rest_expired, self);
 	if (self->start.alive_interval == 0)
 		return;
 	self->alive = loop_timer_new(self->loop, alive_expired, self);
@@ -431,6 +445,7 @@ enter(const struct process_user *user, struct error *err)
 	session.loop = loop_new(err);
 	if (session.loop == NULL)
 		return -1;
+	hostkey_save_memory();
 	if (ssh_init() != SSH_OK)
 		return error_set(err, ERROR_UNAVAILABLE, "ssh_init failed");
 	session.bind = ssh_bind_new();
@@ -474,6 +489,7 @@ leave(void)
 	}
 	session_auth_free(&session);
 	loop_timer_free(session.alive);
+	loop_timer_free(session.rest);
 	loop_unwatch(session.watch);
 	if (session.ssh != NULL) {
 		if (session.event != NULL)

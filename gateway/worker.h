@@ -25,6 +25,6 @@ void link_open(struct worker *worker, struct worker_attach *attach);
 void link_close_all(struct worker *worker);
 
 /* worker.c: a link was opened or closed: idle time starts or stops. */
-void worker_links_changed(struct worker *worker);
+void worker_links_changed(struct worker *self);
 
 #endif
