@@ -163,6 +163,18 @@ void file_request_free(struct file_request *request);
 void file_reply_init(struct file_reply *reply);
 void file_reply_free(struct file_reply *reply);
 
+/* "12 MiB is over max_file_bytes (10 MiB)", as TOO_LARGE; returns -1. */
+int file_too_large(struct error *err, uint64_t size, uint64_t limit);
+
+/*
+ * A descriptor, for COMMIT, of a private file that holds these bytes; -1 with err on failure. It is
+ * memory until the file server has it.
+ */
+int file_content(const void *data, size_t size, struct error *err);
+
+/* All that fd holds, at most max bytes, as new memory with a terminator; NULL on failure. */
+unsigned char *file_content_read(int fd, size_t max, size_t *size, struct error *err);
+
 /*
  * A listing: what LIST gives, from first to last. path is relative to the listed directory; entries
  * come sorted by name with each directory's contents right after it. Links are not followed.

@@ -40,21 +40,7 @@ struct files_operation *files_start(
  */
 void files_cancel(struct files_operation *operation);
 
-/*
- * The most that a file may have (max_file_bytes), and the error for one that has more:
- * "TOO_LARGE: 12 MiB is over max_file_bytes (10 MiB)". Returns -1.
- */
+/* The most that a file may have: max_file_bytes. */
 uint64_t files_limit(const struct files *files);
-int file_too_large(struct error *err, uint64_t size, uint64_t limit);
-
-/*
- * A descriptor, for COMMIT, of a private file that holds these bytes; -1 with err on failure. It is
- * memory until the file server has it.
- */
-int file_content(const void *data, size_t size, struct error *err);
-
-/* All that fd holds from its start, at most max bytes, as new memory with a terminator; NULL on
- * failure. */
-unsigned char *file_content_read(int fd, size_t max, size_t *size, struct error *err);
 
 #endif
