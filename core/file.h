@@ -30,7 +30,8 @@ struct error;
  *
  * RESOLVE   the real path, which need not exist. Reply: text; attributes when it does (else mode 0)
  * STAT      FOLLOW, else a last symlink itself. Reply: attributes
- * LIST      a directory. HIDDEN, RECURSIVE; limit, glob, skip. Reply: count; fd for file_list_open
+ * LIST      a directory. HIDDEN, RECURSIVE; limit, glob, skip. Reply: count; fd for file_list_open;
+ *           attributes of the directory
  * OPEN      a regular file to read, of at most max_file_bytes. WHOLE. Reply: fd, attributes, arrived,
  *           limit; more while bytes are still arriving in fd
  * EDIT      begins to write. CREATE, EXCLUSIVE, TRUNCATE. Reply: fd of a private file with the present

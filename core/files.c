@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The operations of a workspace's files, from their start to their end. The far end is started by the
- * first of them, and again by the next one after it was lost; operations under way then fail, since
- * nobody knows how far they got.
+ * The operations of a workspace's files, from their start to their end. The far end is started by
+ * the first of them, and again by the next one after it was lost; operations under way then fail,
+ * since nobody knows how far they got.
  */
 #include <string.h>
 
@@ -208,8 +208,8 @@ send_operation(struct files_operation *operation)
 	struct files *files = operation->files;
 	struct error err;
 
-	if ((operation->request.flags & FILE_UNLESS_BUSY) != 0 && changes_names(&operation->request) &&
-	    workspace_busy(files->workspace)) {
+	if ((operation->request.flags & FILE_UNLESS_BUSY) != 0 &&
+	    changes_names(&operation->request) && workspace_busy(files->workspace)) {
 		error_set(&err, ERROR_BUSY, "a command of the workspace runs or left processes");
 		fail_later(operation, &err);
 	} else if (files->far == NULL && open_far(files, &err) != 0) {
@@ -274,13 +274,13 @@ check_request(const struct file_request *request, struct error *err)
 		return error_set(err, ERROR_INVALID, "an empty path");
 	for (i = 0; request->skip != NULL && request->skip[i] != NULL; i++)
 		if (i >= 256 || strlen(request->skip[i]) > FILE_NAME_LENGTH_MAX)
-			return error_set(err, ERROR_INVALID, "too many names to skip, or too long ones");
+			return error_set(
+			    err, ERROR_INVALID, "too many names to skip, or too long ones");
 	return 0;
 }
 
 struct files_operation *
-files_start(
-    struct files *files, struct file_request *request, files_done_fn *done, void *argument)
+files_start(struct files *files, struct file_request *request, files_done_fn *done, void *argument)
 {
 	struct files_operation *operation;
 	struct error err;
@@ -290,8 +290,8 @@ files_start(
 	operation->id = ++files->last_id;
 	operation->done = done;
 	operation->argument = argument;
-	operation->failed =
-	    loop_timer_new(workspace_loop(files->workspace), tell_failure, operation);
+	operation->failed = loop_timer_new(
+	    workspace_loop(files->workspace), tell_failure, operation);
 	copy_request(&operation->request, request);
 	operation->next = files->operations;
 	files->operations = operation;
@@ -300,8 +300,8 @@ files_start(
 	else if (files->far != NULL)
 		send_operation(operation);
 	else
-		operation->waiter =
-		    workspace_use(files->workspace, workspace_ready, NULL, operation);
+		operation->waiter = workspace_use(
+		    files->workspace, workspace_ready, NULL, operation);
 	return operation;
 }
 

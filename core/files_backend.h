@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How files.c has its work done: by the driver's own file server (files_native.c) or by our script in
- * the sandbox (files_script.c). Nothing else includes this.
+ * How files.c has its work done: by the driver's own file server (files_native.c) or by our script
+ * in the sandbox (files_script.c). Nothing else includes this.
  */
 #ifndef CORE_FILES_BACKEND_H
 #define CORE_FILES_BACKEND_H
@@ -44,7 +44,8 @@ struct files_operation *files_find(const struct files *files, uint32_t id);
 void files_reply(struct files_operation *operation, struct file_reply *reply);
 void files_fail(struct files_operation *operation, const struct error *err);
 
-/* The far end is gone: it was closed already, or is closed now, and every operation it had fails. */
+/* The far end is gone: it was closed already, or is closed now, and every operation it had fails.
+ */
 void files_lost(struct files *files, const struct error *err);
 
 #endif

@@ -74,12 +74,12 @@ open_native(struct files *files, struct error *err)
 		return NULL;
 	far = memory_zeroed(1, sizeof(*far));
 	far->files = files;
-	far->peer =
-	    peer_new(workspace_loop(workspace), socket, "worker", "files", &events, far);
+	far->peer = peer_new(workspace_loop(workspace), socket, "worker", "files", &events, far);
 	serve.root = memory_text(workspace_root(workspace));
 	serve.limit = files_limit(files);
-	serve.leftover_age =
-	    (uint32_t)(settings_number(workspace_settings(workspace), "leftover_age") / 1000);
+	serve.leftover_age = (uint32_t)(settings_number(
+					    workspace_settings(workspace), "leftover_age") /
+					1000);
 	file_serve_encode(&message, &serve);
 	file_serve_free(&serve);
 	peer_send(far->peer, &message);

@@ -175,6 +175,7 @@ file_verb_list(const struct file_server *server, struct file_request *request,
 {
 	struct listing *listing;
 	struct file_place place;
+	struct stat status;
 	int result;
 
 	if (file_place_find(server, request->path, true, &place, err) != 0)
@@ -189,7 +190,8 @@ file_verb_list(const struct file_server *server, struct file_request *request,
 		result = list_directory(listing, place.directory, place.name, err);
 	if (result == 0)
 		result = flush_listing(listing, err);
-	if (result == 0) {
+	if (result == 0 && file_place_stat(&place, request->path, &status, err) == 0) {
+		file_attributes_from(&reply->attributes, &status);
 		(void)lseek(listing->sink, 0, SEEK_SET);
 		reply->count = listing->count;
 		reply->fd = listing->sink;

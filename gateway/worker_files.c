@@ -32,8 +32,7 @@ struct link_files {
 };
 
 struct link_files *
-link_files_new(
-    struct worker *worker, struct peer *peer, const struct restrictions *restrictions)
+link_files_new(struct worker *worker, struct peer *peer, const struct restrictions *restrictions)
 {
 	struct link_files *files;
 
