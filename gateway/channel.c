@@ -16,6 +16,8 @@
 #include "core/base/peer.h"
 #include "core/signal_name.h"
 #include "gateway/channel.h"
+#include "gateway/scp.h"
+#include "gateway/scp_command.h"
 #include "gateway/service.h"
 #include "gateway/session_state.h"
 #include "gateway/sftp.h"
@@ -136,27 +138,42 @@ channel_service_fail(struct channel *channel, const struct error *err)
 static int
 request_shell(ssh_session ssh, ssh_channel ssh_channel, void *argument)
 {
+	struct channel *channel = argument;
+
 	(void)ssh;
 	(void)ssh_channel;
-	return start_command(argument, COMMAND_SHELL, NULL) == 0 ? 0 : 1;
+	if (channel->session->forced == FORCED_SFTP)
+		return sftp_start(channel) == 0 ? 0 : 1;
+	return start_command(channel, COMMAND_SHELL, NULL) == 0 ? 0 : 1;
 }
 
 static int
 request_exec(ssh_session ssh, ssh_channel ssh_channel, const char *command, void *argument)
 {
+	struct channel *channel = argument;
+	struct scp_command copy;
+
 	(void)ssh;
 	(void)ssh_channel;
-	return start_command(argument, COMMAND_EXEC, command) == 0 ? 0 : 1;
+	if (channel->session->forced == FORCED_SFTP)
+		return sftp_start(channel) == 0 ? 0 : 1;
+	/* On a pty the bytes of the protocol would not come through; there it is only a command. */
+	if (channel->session->forced == FORCED_NONE && !channel->pty &&
+	    scp_command_parse(command, &copy))
+		return scp_start(channel, &copy) == 0 ? 0 : 1;
+	return start_command(channel, COMMAND_EXEC, command) == 0 ? 0 : 1;
 }
 
 static int
 request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *argument)
 {
+	struct channel *channel = argument;
+
 	(void)ssh;
 	(void)ssh_channel;
-	if (strcmp(name, "sftp") == 0)
-		return sftp_start(argument) == 0 ? 0 : 1;
-	log_info("subsystem %s was refused: there is none of this name", name);
+	if (strcmp(name, "sftp") == 0 && channel->session->forced != FORCED_COMMAND)
+		return sftp_start(channel) == 0 ? 0 : 1;
+	log_info("subsystem %s was refused: there is none of this name for this key", name);
 	return 1;
 }
 

@@ -64,6 +64,7 @@ struct session {
 	char *user;             /* pinned by the first request */
 	char *workspace;        /* the login in full, once logged in */
 	bool no_pty;
+	enum forced_command forced;
 	unsigned tries;
 	uint64_t seen_packets, expected_packets;
 

@@ -226,7 +226,7 @@ static void
 encode_auth_answer(struct message *message)
 {
 	char workspace[] = "sandbox=id-1";
-	struct auth_answer answer = { true, false, workspace };
+	struct auth_answer answer = { true, false, FORCED_SFTP, workspace };
 
 	auth_answer_encode(message, &answer);
 }
@@ -240,6 +240,7 @@ decode_auth_answer(struct message *message, struct error *err)
 		return -1;
 	assert_true(answer.allowed);
 	assert_false(answer.no_pty);
+	assert_int_equal(answer.forced, FORCED_SFTP);
 	assert_string_equal(answer.workspace, "sandbox=id-1");
 	auth_answer_free(&answer);
 	return 0;
