@@ -22,6 +22,7 @@ struct loop_timer;
 struct loop_watch;
 struct message;
 struct peer;
+struct session_file;
 
 /* Where the connection stands; bits, for the tables of messages. */
 enum session_stage {
@@ -64,6 +65,7 @@ struct session {
 	char *user;             /* pinned by the first request */
 	char *workspace;        /* the login in full, once logged in */
 	bool no_pty;
+	enum forced_command forced;
 	unsigned tries;
 	uint64_t seen_packets, expected_packets;
 
@@ -71,6 +73,8 @@ struct session {
 	struct channel *channels;
 	unsigned channel_count;
 	uint32_t last_command;
+	struct session_file *files; /* session_files.c: requests that are with the worker */
+	uint32_t last_file;
 	struct loop_timer *alive;
 	struct loop_timer *rest; /* from the end of the last channel until memory is given back */
 	uint64_t alive_packets; /* received when the timer was last started */
