@@ -163,6 +163,8 @@ static enum error_code
 code_of(int status)
 {
 	switch (status) {
+	case 400:
+		return ERROR_INVALID;
 	case 404:
 		return ERROR_NOT_FOUND;
 	case 413:
@@ -182,6 +184,15 @@ http_answer_explain(int status, const unsigned char *body, size_t size, struct e
 
 	explain_body(text, status, body, size);
 	return error_set(err, code_of(status), "%d: %s", status, text);
+}
+
+int
+http_answer_quote(struct error *err, enum error_code code, const char *text)
+{
+	char cleaned[TEXT_MAX];
+
+	clean(cleaned, text, strlen(text));
+	return error_set(err, code, "%s", cleaned);
 }
 
 bool

@@ -9,15 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/base/error.h"
 #include "drivers/http.h"
-
-struct error;
 
 /*
  * Fills err for a status that is not 2xx: the status, and what the body (JSON, HTML, text or
  * nothing) says, on one line without control characters. Returns -1.
  */
 int http_answer_explain(int status, const unsigned char *body, size_t size, struct error *err);
+
+/* Fills err with a text from outside, on one line without control characters. Returns -1. */
+int http_answer_quote(struct error *err, enum error_code code, const char *text);
 
 /*
  * The one rule of what is sent again, as enum http_repeat describes it. is_replayable: its body
