@@ -105,8 +105,8 @@ class Exchange:
         action = self.action
         if action.get("delay_ms"):
             await asyncio.sleep(action["delay_ms"] / 1000)
-        points = ("request_bytes", "after_bytes", "after_events")
-        if not any(point in action for point in points) and not action.get("drop") == "after":
+        points = ("request_bytes", "after_bytes", "after_events", "after")
+        if not any(point in action for point in points) and action.get("drop") != "after":
             self.trigger()
         if action.get("drop") == "before":
             self.cut()
@@ -130,12 +130,14 @@ class Exchange:
     async def _before_answer(self):
         """Faults that strike once the request has been processed and nothing of the answer is out."""
         if self.answer_delay:
-            await asyncio.sleep(self.answer_delay)
+            delay, self.answer_delay = self.answer_delay, 0
+            await asyncio.sleep(delay)
         if self.action.get("drop") == "after":
             self.trigger()
             self.cut()
             raise Dropped
         if "status" in self.action:
+            self.trigger()
             await self._canned()
 
     async def _strike(self):

@@ -41,7 +41,7 @@ class Server(web.Server):
     """aiohttp's bare server with our connections and no limit on bodies."""
 
     def __call__(self):
-        return Connection(self, loop=self._loop, access_log=None, keepalive_timeout=IDLE_TIMEOUT,
+        return Connection(self, loop=self._loop, access_log=None, keepalive_timeout=IDLE_TIMEOUT, auto_decompress=False,
                           max_line_size=LINE_LIMIT, max_field_size=LINE_LIMIT)
 
     def _make_request(self, message, payload, protocol, writer, task):
@@ -136,6 +136,8 @@ class Fake:
             return self.knobs.clear()
         if route == ("GET", "requests"):
             return self.journal.report(**request.query)
+        if route == ("GET", "counts"):
+            return {name: value for name, value in self.journal.report(**request.query).items() if name != "requests"}
         if route == ("DELETE", "requests"):
             return self.journal.clear()
         if route == ("POST", "delay"):

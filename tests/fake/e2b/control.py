@@ -1,89 +1,17 @@
 # SPDX-License-Identifier: ISC
 """E2B's control plane: the REST calls that create, list, find, prolong, pause, resume and kill sandboxes."""
-import json
 import re
 import time
 from urllib.parse import unquote_plus
 
 from . import listing
+from .api import ApiError, changing, check_key, check_types, not_found, read_body
 from .listing import iso
 from .state import supports_tokens
 
-KEY_PREFIX = "e2b_"
 CLIENT_ID = "6532622b"
-NO_KEY = "Invalid API key, please visit https://e2b.dev/docs/api-key for more information."
-BODY_LIMIT = 16 << 20
 ID = re.compile(r"[a-z0-9]+$")
 V1_DEFAULT, V2_DEFAULT, REFRESH_MINIMUM, REFRESH_MAXIMUM = 15, 300, 15, 3600
-CREATE_FIELDS = {
-    "templateID": str, "timeout": int, "metadata": dict, "envVars": dict, "secure": bool,
-    "allow_internet_access": bool, "network": dict, "autoPause": bool, "autoPauseMemory": bool, "autoResume": dict,
-}
-
-
-class ApiError(Exception):
-    """An error answer: {"code", "message"} and perhaps an "error_code"."""
-
-    def __init__(self, status, message, error_code=None, headers=None):
-        super().__init__(message)
-        self.status, self.headers = status, headers
-        self.body = {"code": status, "message": message, **({"error_code": error_code} if error_code else {})}
-
-
-def not_found(sandbox_id):
-    return ApiError(404, f'Sandbox "{sandbox_id}" doesn\'t exist or you don\'t have access to it')
-
-
-def changing(sandbox):
-    return ApiError(409, f"Sandbox '{sandbox.id}' is currently changing state ({sandbox.moving})")
-
-
-def check_key(exchange, config):
-    """The API key, or the deprecated access token."""
-    headers = exchange.request.headers
-    key, bearer = headers.get("X-API-Key"), headers.get("Authorization", "")
-    if key is None and bearer.startswith("Bearer sk_e2b_"):
-        return
-    if key is None:
-        raise ApiError(401, "authorization header is missing")
-    if not key.startswith(KEY_PREFIX):
-        raise ApiError(401, f"{NO_KEY}\ninvalid API key format: expected prefix {KEY_PREFIX}")
-    if key in config["blocked_keys"]:
-        raise ApiError(403, "team is blocked")
-    if config["api_keys"] is not None and key not in config["api_keys"]:
-        raise ApiError(401, f"{NO_KEY}\nfailed to get the team from db for an api key")
-
-
-async def read_body(exchange, required=()):
-    """The JSON object of a request, checked against the little schema that clients can break."""
-    data = await exchange.read()
-    if len(data) > BODY_LIMIT:
-        raise ApiError(413, "request body too large")
-    if not data and required:
-        raise ApiError(400, "validation error: request body has an error: value is required but missing")
-    try:
-        body = json.loads(data) if data else {}
-    except ValueError:
-        raise ApiError(400, "validation error: request body has an error: failed to decode request body") from None
-    if not isinstance(body, dict):
-        raise ApiError(400, "validation error: request body has an error: value must be an object")
-    for name in required:
-        if name not in body:
-            raise ApiError(400, f'validation error: request body has an error: property "{name}" is missing')
-    return body
-
-
-def check_types(body):
-    for name, kind in CREATE_FIELDS.items():
-        value = body.get(name)
-        wrong = value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool)))
-        if wrong:
-            raise ApiError(400, f'validation error: request body has an error: Error at "/{name}": value must be '
-                                f"{kind.__name__}")
-    for name in ("metadata", "envVars"):
-        if any(not isinstance(value, str) for value in (body.get(name) or {}).values()):
-            raise ApiError(400, f'validation error: request body has an error: Error at "/{name}": value must be a '
-                                "string")
 
 
 class Control:
@@ -187,7 +115,7 @@ class Control:
         if not self.registry.knows_template(template):
             raise ApiError(404, f"template '{template}' not found")
         if template in self.config["forbidden_templates"]:
-            raise ApiError(403, f"Team does not have access to template '{template}'")
+            raise ApiError(403, f"you don't have access to template '{template}'")
         seconds = self._timeout(body.get("timeout"), default)
         self._check_create(body, secure)
         self._check_room()
@@ -202,8 +130,8 @@ class Control:
         if body.get("autoPauseMemory") is False and (body.get("autoResume") or {}).get("enabled"):
             raise ApiError(400, "autoPauseMemory=false (filesystem-only auto-pause) cannot be combined with autoResume")
         if secure and not supports_tokens(self.config["envd_version"]):
-            raise ApiError(400, "current template build does not support access flag; you need to re-build template "
-                                "to allow it.")
+            raise ApiError(400, "You need to re-build template to allow using secured access. Please visit "
+                                "https://e2b.dev/docs/sandbox/secured-access for more information.")
         if (body.get("network") or {}).get("allowPublicTraffic") is False and not secure:
             raise ApiError(400, "You cannot create a sandbox without public access unless you enable secure envd "
                                 "access via 'secure' flag.")

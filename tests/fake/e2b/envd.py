@@ -3,13 +3,13 @@
 import base64
 import binascii
 import hmac
-import json
 import posixpath
 import shutil
 import time
 
 from ..common.machine import HOMES
-from . import filesystem_rpc, process_rpc, rpc, transfer, watch
+from . import download, filesystem_rpc, process_rpc, rpc, upload, watch
+from .files import send_error
 from .rpc import RpcError
 
 UNARY = {"process.Process": process_rpc.UNARY,
@@ -25,15 +25,16 @@ def parse_version(text):
     return tuple(int(part) for part in text.split("."))
 
 
-async def send_error(exchange, status, message):
-    """envd's own error shape: the code is the HTTP status, a number."""
-    await exchange.send(status, json.dumps({"code": status, "message": message}).encode() + b"\n",
-                        {"Content-Type": "application/json; charset=utf-8", "X-Content-Type-Options": "nosniff"})
-
-
 async def send_not_found(exchange):
     await exchange.send(404, b"404 page not found\n",
                         {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"})
+
+
+def check_protocol(exchange):
+    """The protocol's version may be left out, but not be another."""
+    version = exchange.request.headers.get("Connect-Protocol-Version", "1")
+    if version != "1":
+        raise RpcError("invalid_argument", f'Connect-Protocol-Version must be "1": got "{version}"')
 
 
 async def health(_, exchange):
@@ -66,8 +67,8 @@ class Envd:
         self.watchers = {}
         self.http_routes = {
             ("GET", "/health"): health, ("GET", "/metrics"): metrics, ("GET", "/envs"): envs,
-            ("GET", "/files"): transfer.download, ("POST", "/files"): transfer.upload,
-            ("POST", "/files/compose"): transfer.compose,
+            ("GET", "/files"): download.download, ("POST", "/files"): upload.upload,
+            ("POST", "/files/compose"): upload.compose,
         }
 
     async def serve(self, exchange):
@@ -77,6 +78,8 @@ class Envd:
             await send_error(exchange, 401, UNAUTHORIZED)
         elif route in self.http_routes:
             await self.http_routes[route](self, exchange)
+        elif any(path == route[1] for _, path in self.http_routes):
+            await exchange.send(405, b"", {"Allow": next(verb for verb, path in self.http_routes if path == route[1])})
         else:
             await self._serve_rpc(exchange)
 
@@ -92,9 +95,10 @@ class Envd:
         if scheme.lower() != "basic":
             return None
         try:
-            return base64.b64decode(value).decode().partition(":")[0]
+            user, colon, _ = base64.b64decode(value, validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
             return None
+        return user if colon else None
 
     def auth_user(self, exchange):
         """The unix user of an RPC; envd before 0.4.0 has no default one."""
@@ -110,7 +114,7 @@ class Envd:
         home = HOMES[user]
         if path.startswith("~"):
             if len(path) > 1 and path[1] not in "/\\":
-                raise RpcError("invalid_argument", f"failed to expand path '{path}' for user '{user}': "
+                raise RpcError("invalid_argument", f"failed to expand path '' for user '{user}': "
                                                    "cannot expand user-specific home dir")
             return posixpath.normpath(posixpath.join(home, path[1:].lstrip("/")))
         if path.startswith("/"):
@@ -150,7 +154,9 @@ class Envd:
 
     async def _serve_unary(self, exchange, function):
         try:
-            process_rpc.request_timeout(exchange)
+            check_protocol(exchange)
+            if process_rpc.request_timeout(exchange) == 0:
+                raise RpcError("deadline_exceeded", "context deadline exceeded")
             message = rpc.decode(await exchange.read())
             answer = await function(self, exchange, message)
         except RpcError as error:
@@ -160,6 +166,8 @@ class Envd:
 
     async def _serve_server(self, exchange, function):
         try:
+            check_protocol(exchange)
+            process_rpc.request_timeout(exchange)
             message = rpc.single_message(await exchange.read())
             await function(self, exchange, message)
         except RpcError as error:

@@ -23,6 +23,8 @@ ERRORS = {
     "placement_timeout": api(504, PLACE + ": placement timed out, please retry", "sandbox_placement_timeout"),
     "create_failed": api(500, PLACE + ": sandbox creation failed on 3 node(s), please retry; if the problem persists, "
                                       "contact us", "sandbox_create_failed"),
+    "killing": api(409, 'Sandbox "igone" is being killed'),
+    "node_busy": api(503, "The node is busy, please retry"),
     "outcome_unknown": api(422, "the outcome of the first request is unknown", "idempotency_outcome_unknown"),
     "internal": api(500, "Internal server error", "internal_server_error"),
     "unauthorized": api(401, UNAUTHORIZED),

@@ -122,6 +122,7 @@ async def move(envd, exchange, message):
     source, destination = (path_of(envd, exchange, message, name) for name in ("source", "destination"))
     await ensure_dirs(envd, posixpath.dirname(destination))
     try:
+        await refuse_directory_target(envd, source, destination)
         await call(envd, "rename", source=source, destination=destination)
     except MachineError as error:
         detail = f"rename {source} {destination}: {error.text.lower()}"
@@ -131,12 +132,23 @@ async def move(envd, exchange, message):
     return {"entry": await entry_info(envd, destination)}
 
 
+async def refuse_directory_target(envd, source, destination):
+    """Go's os.Rename never replaces a directory, not even an empty one by another."""
+    try:
+        kind = (await call(envd, "entry", path=destination))["kind"]
+    except MachineError:
+        return
+    if kind == "dir":
+        await call(envd, "entry", path=source)      # a missing source is the first thing to tell
+        raise MachineError("EEXIST", "file exists")
+
+
 async def remove(envd, exchange, message):
     path = path_of(envd, exchange, message)
     try:
         await call(envd, "remove", path=path)
     except MachineError as error:
-        raise RpcError("internal", f"error removing file or directory: {error.text.lower()}") from None
+        raise RpcError("internal", f"error removing file or directory: unlinkat {path}: {error.text.lower()}") from None
     return {}
 
 

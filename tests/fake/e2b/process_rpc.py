@@ -16,7 +16,7 @@ from .rpc import RpcError, field
 
 DEFAULT_KEEPALIVE = 90
 SIGNALS = {"SIGNAL_SIGTERM": signal.SIGTERM, "SIGNAL_SIGKILL": signal.SIGKILL, 15: signal.SIGTERM, 9: signal.SIGKILL}
-WRAPPER = 'echo 100 > /proc/$$/oom_score_adj && exec "${@}"'
+WRAPPER = 'echo 100 > /proc/$$/oom_score_adj && exec /usr/bin/ionice -c 2 -n 4 /usr/bin/nice -n 0 "${@}"'
 DEADLINE = object()
 
 
@@ -31,7 +31,7 @@ def find(envd, message):
             return envd.processes[pid]
         raise RpcError("not_found", f"process with pid {pid} not found")
     if tag is None:
-        raise RpcError("unimplemented", "invalid input type <nil>")
+        raise RpcError("unimplemented", "invalid input type *process.ProcessSelector")
     found = None
     for process in envd.processes.values():
         if process.tag is not None and process.tag != tag:
@@ -77,14 +77,22 @@ async def spawn(envd, message, user):
     except MachineError as error:
         if error.errno_name == "ENOENT":
             raise RpcError("invalid_argument", f"cwd '{cwd}' does not exist") from None
-        command = " ".join(argv[4:])
-        raise RpcError("invalid_argument", f"error starting process '{command}': chdir {cwd}: "
+        raise RpcError("invalid_argument", f"{doing(argv[4:], cwd, pty)}: fork/exec /bin/sh: "
                                            f"{error.text.lower()}") from None
     process = Process(spawned, config, field(message, "tag", str), lambda p: retain(envd, p))
     for old in [p for p in envd.terminated.values() if p.pid == process.pid or (p.tag and p.tag == process.tag)]:
         forget(envd, old)
     envd.processes[process.pid] = process
     return process
+
+
+def doing(command, cwd, pty):
+    """How envd names a start that failed."""
+    command = " ".join(command)
+    if pty is None:
+        return f"error starting process '{command}'"
+    rows, cols = size_of(pty)
+    return f"error starting pty with command '{command}' in dir '{cwd}' with '{cols}' cols and '{rows}' rows"
 
 
 def size_of(pty):
@@ -116,7 +124,9 @@ def request_timeout(exchange):
     text = exchange.request.headers.get("Connect-Timeout-Ms", "")
     if not text:
         return None
-    if not text.isdigit() or len(text) > 10:
+    if len(text) > 10:
+        raise RpcError("invalid_argument", f'parse timeout: "{text}" has >10 digits')
+    if not text.isdigit():
         raise RpcError("invalid_argument", f'parse timeout: strconv.ParseInt: parsing "{text}": invalid syntax')
     return int(text) / 1000
 
@@ -195,10 +205,8 @@ class Follower:
 async def start(envd, exchange, message):
     user = envd.auth_user(exchange)
     timeout = request_timeout(exchange)
-    if timeout == 0:
-        raise RpcError("deadline_exceeded", "context deadline exceeded")
     process = await spawn(envd, message, user)
-    if timeout:
+    if timeout:     # 0 ends the stream at once, but is no limit for the process
         process.deadline = asyncio.get_running_loop().call_later(
             timeout, lambda: asyncio.ensure_future(kill_late(envd, process)))
     await Follower(exchange, process, timeout).run()
@@ -247,6 +255,9 @@ async def give_input(process, message):
     """A ProcessInput: bytes for stdin or for the terminal."""
     data, pty = field(message, "stdin", str), field(message, "pty", str)
     is_tty = process.spawned.pty >= 0
+    if data is not None and pty is not None:
+        raise RpcError("invalid_argument", "unmarshal message: proto: error parsing \"pty\", oneof "
+                                           "process.ProcessInput.input is already set")
     if pty is not None:
         if not is_tty:
             raise RpcError("internal", "error writing to tty: tty not assigned to process — "
@@ -285,7 +296,8 @@ async def close_stdin(envd, _, message):
 async def signal_process(envd, _, message):
     process, name = find(envd, message), message.get("signal", 0)
     if name not in SIGNALS:
-        raise RpcError("unimplemented", f"invalid signal: {name or 'SIGNAL_UNSPECIFIED'}")
+        shown = name if isinstance(name, int) and name else "SIGNAL_UNSPECIFIED"
+        raise RpcError("unimplemented", f"invalid signal: {shown}")
     await send_signal(envd, process, SIGNALS[name])
     return {}
 

@@ -124,6 +124,10 @@ class Proxy:
     async def _running(self, exchange, sandbox_id):
         """The sandbox, running, resumed for this request if it wants that; None when an error has been answered."""
         sandbox = self.registry.find(sandbox_id)
+        if sandbox and sandbox.moving and sandbox.auto_resume:
+            async with sandbox.settled:     # someone else's request is waking it already
+                pass
+            sandbox = self.registry.find(sandbox_id)
         if sandbox and sandbox.moving:
             await send_error(exchange, 409, {"sandboxId": sandbox_id, "message":
                                              "The sandbox is still transitioning. Try again in a moment."})

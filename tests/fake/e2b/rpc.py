@@ -60,6 +60,10 @@ def field(message, name, kind, default=None):
     value = message.get(name, message.get(snake))
     if value is None:
         return default
+    if kind is int and isinstance(value, str) and value.isdigit():      # protojson takes numbers as strings too
+        value = int(value)
+    if kind is int and not isinstance(value, bool) and isinstance(value, int) and not 0 <= value < 1 << 32:
+        raise RpcError("invalid_argument", f"unmarshal message: proto: invalid value for uint32 field {name}: {value}")
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise RpcError("invalid_argument", f"unmarshal message: proto: invalid value for field {name}: {value!r}")
     return value
@@ -79,6 +83,8 @@ def single_message(body):
     if not body:
         raise RpcError("unimplemented", "unary request has zero messages")
     flags, size, rest = split_header(body)
+    if flags == FLAG_END:
+        raise RpcError("unimplemented", "unary request has zero messages")
     if len(rest) < size:
         raise RpcError("invalid_argument", f"protocol error: promised {size} bytes in enveloped message, "
                                            f"got {len(rest)} bytes")
@@ -136,7 +142,7 @@ async def send_unary_error(exchange, error):
 
 
 async def send_body(exchange, status, body):
-    headers = {"Content-Type": UNARY}
+    headers = {"Content-Type": UNARY, "Accept-Encoding": "gzip", "Vary": "Origin"}
     if accepts_gzip(exchange, "Accept-Encoding"):
         headers["Content-Encoding"] = "gzip"
         body = gzip.compress(body, 1)
@@ -152,7 +158,7 @@ class Stream:
 
     async def open(self):
         """Send the headers; they go out with the first event, as envd's do."""
-        headers = {"Content-Type": STREAM}
+        headers = {"Content-Type": STREAM, "Connect-Accept-Encoding": "gzip", "Vary": "Origin"}
         if self.gzip:
             headers["Connect-Content-Encoding"] = "gzip"
         await self.exchange.open(200, headers)

@@ -183,6 +183,17 @@ def test_auto_pause_and_auto_resume(server):
     assert 290 < lifetime(server, box) <= 300
 
 
+def test_requests_wait_together_for_an_auto_resume(server):
+    box = server.create(autoResume={"enabled": True})
+    box.write("f", b"x")
+    server.api("POST", f"/sandboxes/{box.id}/pause", {})
+    server.fake("POST", "config", {"resume_ms": 300})
+    connections = [server.connect() for _ in range(3)]
+    for connection in connections:
+        connection.request("GET", "/files?path=f", headers=box.headers())
+    assert [connection.getresponse().read() for connection in connections] == [b"x"] * 3
+
+
 def test_delete(server, box):
     assert server.api("DELETE", f"/sandboxes/{box.id}-6532622b").status == 204
     gone = server.api("DELETE", f"/sandboxes/{box.id}")

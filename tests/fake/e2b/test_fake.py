@@ -289,6 +289,7 @@ def test_requests_are_counted_and_kept(server, box):
     assert report["counts"] == {"POST /files": 1, "POST /filesystem.Filesystem/Stat": 1,
                                 "POST /sandboxes/{id}/timeout": 1}
     assert report["by_sandbox"][box.id] == report["counts"] and report["total"] == 3
+    assert server.fake("GET", f"counts?sandbox={box.id}") == {k: v for k, v in report.items() if k != "requests"}
     first, second, third = report["requests"]
     assert (first["bytes_in"], first["body"], first["query"], first["status"]) == (5, "hello", "path=f", 200)
     assert json.loads(second["body"]) == {"path": "f"} and second["bytes_out"] > 0
@@ -326,7 +327,7 @@ def test_a_sandbox_is_a_machine_of_its_own(server, box):
     other = server.create()
     box.write("/tmp/mine", b"x")
     assert other.read("/tmp/mine").status == 404
-    assert box.run("id -un; pwd; ls -d /home/*; cat /proc/1/comm")[0].split()[:3] == [b"user", b"/home/user", b"/home/user"]
+    assert box.run("id -un; pwd; ls -d /home/*")[0] == b"user\n/home/user\n/home/user\n"
     assert box.run("ps -e -o comm= | sort | uniq -c | grep -c bwrap")[0] == b"0\n"
     assert box.run("touch /usr/x")[2]["exitCode"] == 1
     assert box.run("kill -9 1; kill -9 -1; exit 3")[2]["exitCode"] == 3

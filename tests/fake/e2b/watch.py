@@ -12,7 +12,7 @@ import uuid
 
 from ..common.machine import MachineError
 from . import rpc
-from .filesystem_rpc import call, directory_of, entry_info, path_of
+from .filesystem_rpc import call, entry_info, path_of
 from .process import readable
 from .process_rpc import keepalive_interval
 from .rpc import RpcError, field, without_defaults
@@ -38,7 +38,7 @@ class Watch:
     @classmethod
     async def open(cls, envd, exchange, message):
         path = path_of(envd, exchange, message)
-        await directory_of(envd, path)
+        await check_directory(envd, path)
         watch = cls(envd, path, field(message, "recursive", bool, False), field(message, "includeEntry", bool, False))
         await watch.add("")
         return watch
@@ -101,6 +101,17 @@ class Watch:
 
     def close(self):
         os.close(self.fd)
+
+
+async def check_directory(envd, path):
+    try:
+        info = await call(envd, "status", path=path)
+    except MachineError as error:
+        if error.errno_name == "ENOENT":
+            raise RpcError("not_found", f"path {path} not found: stat {path}: no such file or directory") from None
+        raise RpcError("internal", f"error statting path {path}: {error.text.lower()}") from None
+    if info["kind"] != "dir":
+        raise RpcError("invalid_argument", f"path {path} not a directory: %!w(<nil>)")      # sic
 
 
 async def watch_dir(envd, exchange, message):

@@ -102,7 +102,8 @@ def spawn(request):
     if failure:
         for fd in handed:
             os.close(fd)
-        raise OSError(struct.unpack("i", failure)[0], "start")
+        number = struct.unpack("i", failure)[0]
+        raise OSError(number, os.strerror(number))
     return {"pid": pid}, handed
 
 
@@ -125,6 +126,7 @@ class Agent:
     """The loop: requests in, answers and exits out."""
 
     def __init__(self, sock):
+        sock.set_inheritable(False)     # no process of the machine may have it
         self.sock = sock
         self.inbox = bytearray()
 
@@ -189,8 +191,14 @@ class Agent:
                 return
 
 
-if __name__ == "__main__":
+def main(fd):
+    os.closerange(3, fd)        # what bubblewrap left open
+    os.closerange(fd + 1, 1024)
     try:
-        Agent(socket.socket(fileno=int(sys.argv[1]))).run()
+        Agent(socket.socket(fileno=fd)).run()
     except ConnectionError:
         pass        # the fake is gone, and we with it
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
