@@ -154,6 +154,7 @@ e2b_open(const struct driver_context *context, struct error *err)
 static void
 e2b_close(struct driver_sandbox *sandbox)
 {
+	sandbox->is_closing = true;
 	e2b_connect_cancel(sandbox);
 	while (sandbox->streams != NULL)
 		e2b_close_stream(sandbox->streams);

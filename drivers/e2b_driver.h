@@ -61,6 +61,7 @@ struct driver_sandbox {
 	struct http_request *checking;
 	bool is_lost;
 
+	bool is_closing;
 	struct driver_stream *streams;
 	struct driver_operation *operations;
 	struct e2b_process *processes;

@@ -458,7 +458,9 @@ e2b_process_free(struct e2b_process *process)
 	for (place = &process->sandbox->processes; *place != process; place = &(*place)->next)
 		continue;
 	*place = process->next;
-	if (process->pid != 0 && !process->has_end && !process->sandbox->is_lost) {
+	if (process->sandbox->is_closing || process->stage == STAGE_ENDED) {
+		/* Nothing can be sent any more, or need be. */
+	} else if (process->pid != 0 && !process->has_end && !process->sandbox->is_lost) {
 		body = e2b_select(process->pid);
 		json_add_text(body, "signal", "SIGNAL_SIGKILL");
 		e2b_chore(process->sandbox, "process.Process/SendSignal", body);

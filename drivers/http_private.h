@@ -52,6 +52,9 @@ struct http_request {
 	struct error err;
 };
 
+/* http.c: libcurl's wish for a socket. */
+curl_socket_t http_open_socket(void *argument, curlsocktype purpose, struct curl_sockaddr *address);
+
 /* http_transfer.c: makes the easy handle of a request. */
 void http_transfer_prepare(struct http_request *request);
 

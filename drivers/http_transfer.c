@@ -143,8 +143,10 @@ rewind_body(void *argument, curl_off_t offset, int origin)
 
 /* Options that hold for every request of this process. */
 static void
-set_common(const struct http *http, CURL *easy)
+set_common(struct http *http, CURL *easy)
 {
+	(void)curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, http_open_socket);
+	(void)curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, http);
 	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	(void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
