@@ -37,7 +37,7 @@ struct e2b_connect {
 	char *id;     /* to connect to, or NULL */
 	bool adopted; /* id is from the list: it may be gone meanwhile */
 	bool created, started;
-	bool old_list;
+	bool old_list, no_default;
 	unsigned pages, attempts;
 	struct http_request *request;
 	struct loop_timer *again;
@@ -158,6 +158,12 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 		if (reason->code == ERROR_UNAVAILABLE && !connect->sandbox->is_lost &&
 		    try_again(connect, probe))
 			return;
+		/* The default directory is not there any more; create_root may make it again. */
+		if (reason->code == ERROR_INVALID && !connect->no_default) {
+			connect->no_default = true;
+			probe(connect);
+			return;
+		}
 		fail(connect, reason, "first command");
 		return;
 	}
@@ -170,10 +176,12 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 static void
 probe(struct e2b_connect *connect)
 {
-	char shell[] = "sh", flag[] = "-c", script[] = "pwd && id -un";
-	char *argv[] = { shell, flag, script, NULL };
+	char shell[] = "sh", flag[] = "-c";
+	char in_default[] = "pwd && id -un", in_root[] = "printf '%s\\n' \"${HOME:-/}\" && id -un";
+	char *argv[] = { shell, flag, connect->no_default ? in_root : in_default, NULL };
 
-	connect->probe = e2b_run(connect->sandbox, argv, NULL, 0, PROBE_OUTPUT_MAX, probed, connect);
+	connect->probe = e2b_run_in(connect->sandbox, connect->no_default ? "/" : NULL, argv, NULL, 0,
+	    PROBE_OUTPUT_MAX, probed, connect);
 }
 
 /* The sandbox is known: its life begins, for us, and its first command. */

@@ -184,6 +184,10 @@ void e2b_close_stream(struct driver_stream *stream);
 struct driver_operation *e2b_run(struct driver_sandbox *sandbox, char *const *argv,
     const void *input, size_t input_size, size_t max_output, driver_result_fn *done,
     void *argument);
+/* As e2b_run, in this directory; NULL: the sandbox's own. */
+struct driver_operation *e2b_run_in(struct driver_sandbox *sandbox, const char *directory,
+    char *const *argv, const void *input, size_t input_size, size_t max_output,
+    driver_result_fn *done, void *argument);
 struct driver_operation *e2b_read(struct driver_sandbox *sandbox, const char *path, uint64_t max,
     int sink, driver_done_fn *done, void *argument);
 struct driver_operation *e2b_write(struct driver_sandbox *sandbox, const char *path, uint64_t size,
