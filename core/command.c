@@ -146,6 +146,13 @@ tell_ended(struct command *command, struct command_exit *ended)
 }
 
 static void
+tell_gone(struct command *command)
+{
+	if (command->events != NULL && command->events->gone != NULL)
+		command->events->gone(command->argument);
+}
+
+static void
 fail(struct command *command, const struct error *err)
 {
 	struct command_exit ended = { 0 };
@@ -154,6 +161,7 @@ fail(struct command *command, const struct error *err)
 	ended.failure = *err;
 	command->gone = true;
 	tell_ended(command, &ended);
+	tell_gone(command);
 	free_if_done(command);
 }
 
@@ -186,8 +194,17 @@ ladder_expired(void *argument)
 		fail(command, &err);
 	} else {
 		command->gone = true;
+		tell_gone(command);
 		free_if_done(command);
 	}
+}
+
+static uint32_t
+kill_grace(const struct command *command)
+{
+	if (command->request.kill_grace != 0)
+		return command->request.kill_grace;
+	return (uint32_t)settings_number(workspace_settings(command->workspace), "kill_grace");
 }
 
 /* Starts the ladder. A command that waits or whose start is under way is stopped when its time comes. */
@@ -213,8 +230,7 @@ stop(struct command *command, enum reason reason)
 		send_signal(command, SIGCONT);
 	}
 	send_signal(command, SIGTERM);
-	loop_timer_start(command->ladder,
-	    settings_number(workspace_settings(command->workspace), "kill_grace"));
+	loop_timer_start(command->ladder, kill_grace(command));
 }
 
 static void
@@ -302,6 +318,8 @@ stream_exited(void *argument, const struct driver_exit *driver_ended, const stru
 	if ((driver_of(command)->kind->supports & DRIVER_GROUP) == 0)
 		command->gone = true;
 	tell_ended(command, &ended);
+	if (command->gone)
+		tell_gone(command);
 	free_if_done(command);
 }
 
@@ -312,6 +330,7 @@ stream_gone(void *argument)
 
 	command->gone = true;
 	loop_timer_stop(command->ladder);
+	tell_gone(command);
 	free_if_done(command);
 }
 
@@ -388,8 +407,7 @@ workspace_ready(void *argument, const struct error *err)
 	start.x_pixels = command->request.x_pixels;
 	start.y_pixels = command->request.y_pixels;
 	start.keep_background = command->request.keep_background;
-	start.kill_grace =
-	    (uint32_t)settings_number(workspace_settings(command->workspace), "kill_grace");
+	start.kill_grace = kill_grace(command);
 	command->stage = STAGE_STARTING;
 	command->stream = driver_of(command)->start(
 	    workspace_sandbox(command->workspace), &start, &stream_events, command);
@@ -433,9 +451,9 @@ command_start(struct workspace *workspace, const struct command_request *request
 void
 command_signal(struct command *command, int number)
 {
-	if (command->stage == STAGE_RUNNING)
+	if (command->stage == STAGE_RUNNING || command->stage == STAGE_ENDED)
 		send_signal(command, number);
-	else if (command->stage != STAGE_ENDED)
+	else
 		command->early_signal = number;
 }
 
@@ -476,6 +494,12 @@ command_close(struct command *command)
 		stop(command, REASON_CLOSED);
 	else
 		free_if_done(command);
+}
+
+bool
+command_busy(const struct command *command)
+{
+	return !command->request.internal && (command->stage != STAGE_ENDED || !command->gone);
 }
 
 struct command *

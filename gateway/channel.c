@@ -114,7 +114,8 @@ request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, vo
 {
 	(void)ssh;
 	(void)ssh_channel;
-	(void)argument;
+	if (strcmp(name, "rws") == 0)
+		return start_command(argument, COMMAND_RWS, NULL) == 0 ? 0 : 1;
 	log_info("subsystem %s was refused: there is none of this name", name);
 	return 1;
 }

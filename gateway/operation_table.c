@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: ISC */
+/* The one table of operations. */
+#include <string.h>
+
+#include "gateway/operation_table.h"
+
+#define KIB INT64_C(1024)
+#define TIB (INT64_C(1) << 40)
+#define YEAR_MS (INT64_C(365) * 86400000)
+
+#define FIELD(name, type, required, help)                          \
+	{                                                          \
+		name, type, required, 0, 0, NULL, NULL, help, NULL \
+	}
+#define DEFAULT(name, type, standard, help)                         \
+	{                                                           \
+		name, type, false, 0, 0, standard, NULL, help, NULL \
+	}
+#define BOUNDED(name, type, min, max, standard, help)                   \
+	{                                                               \
+		name, type, false, min, max, standard, NULL, help, NULL \
+	}
+#define CHOICE(name, choices, standard, help)                                      \
+	{                                                                          \
+		name, OPERATION_CHOICE, false, 0, 0, standard, choices, help, NULL \
+	}
+#define NESTED(name, type, required, help, fields)                   \
+	{                                                            \
+		name, type, required, 0, 0, NULL, NULL, help, fields \
+	}
+#define END                  \
+	{                    \
+		.name = NULL \
+	}
+
+/* clang-format off: one row a field, its help beside or below it */
+static const struct operation_field nothing[] = { END };
+
+static const struct operation_field info_result[] = {
+	FIELD("login", OPERATION_TEXT, true, "The login: NAME, NAME+INSTANCE or NAME=ID."),
+	FIELD("sandbox_id", OPERATION_TEXT, true, "The sandbox's id at its provider."),
+	FIELD("driver", OPERATION_TEXT, true, "The driver that speaks to the provider."),
+	FIELD("root", OPERATION_PATH, false, "The root directory, absolute in the sandbox."),
+	FIELD("shell", OPERATION_TEXT, true, "The login shell."),
+	FIELD("busy", OPERATION_BOOLEAN, true, "Does a command run, or has one left processes?"),
+	FIELD("version", OPERATION_TEXT, true, "Of the gateway."),
+	END,
+};
+
+static const struct operation_field exec_parameters[] = {
+	FIELD("command", OPERATION_TEXT, false, "Command line for sh -c."),
+	FIELD("argv", OPERATION_LIST, false,
+	    "Program and arguments, run without a shell, in place of command."),
+	FIELD("stdin", OPERATION_BYTES, false, "What the command reads on stdin."),
+	DEFAULT("stdin_open", OPERATION_BOOLEAN, "false",
+	    "Keep stdin open for input requests; one with end set ends it."),
+	DEFAULT("cwd", OPERATION_PATH, "the login's cwd", "Directory below the root to run in."),
+	FIELD("env", OPERATION_PAIRS, false, "Environment variables, over those of the login."),
+	BOUNDED("timeout", OPERATION_DURATION, 0, YEAR_MS,
+	    "the login's timeout (2m); none with detach",
+	    "Milliseconds before the command is stopped with exit code 124; 0 for never."),
+	BOUNDED("kill_grace", OPERATION_DURATION, 1, 86400000, "the login's kill_grace (2s)",
+	    "Milliseconds between SIGTERM and SIGKILL when it is stopped."),
+	BOUNDED("max_output_bytes", OPERATION_SIZE, 0, 4 * KIB * KIB,
+	    "the login's max_output_bytes (1MiB)",
+	    "Bytes of stdout and of stderr that the result keeps."),
+	BOUNDED("max_stream_bytes", OPERATION_SIZE, 0, TIB,
+	    "the login's max_stream_bytes (64MiB); none with detach",
+	    "Output in all after which the command is stopped with exit code 143; 0 for never."),
+	CHOICE("background", "kill keep", "the login's background (kill)",
+	    "What becomes of processes that the command leaves running."),
+	DEFAULT("detach", OPERATION_BOOLEAN, "false",
+	    "Answer once it has started; it runs on as a job, also when the client leaves."),
+	DEFAULT("stream", OPERATION_BOOLEAN, "false",
+	    "Send output as it comes, in notifications (MCP: as progress)."),
+	END,
+};
+
+/* What exec and attach say of a command. */
+static const struct operation_field exec_result[] = {
+	FIELD("exit_code", OPERATION_NUMBER, false,
+	    "Exit code; 124 after the timeout, 143 after too much output, 128 + number after a signal."),
+	FIELD("signal", OPERATION_TEXT, false, "Name of the signal that ended it."),
+	FIELD("stdout", OPERATION_BYTES, false, "What it wrote there, up to max_output_bytes."),
+	FIELD("stderr", OPERATION_BYTES, false, "The same for stderr."),
+	FIELD("truncated", OPERATION_BOOLEAN, true, "Was there more output than the result keeps?"),
+	FIELD("timed_out", OPERATION_BOOLEAN, false, "Was it stopped by the timeout?"),
+	FIELD("note", OPERATION_TEXT, false, "Why it was stopped."),
+	FIELD("duration", OPERATION_DURATION, false, "Milliseconds it ran."),
+	FIELD("job", OPERATION_NUMBER, false,
+	    "Number of the job, when it runs on or left processes."),
+	END,
+};
+
+static const struct operation_field input_parameters[] = {
+	FIELD("request", OPERATION_ID, false,
+	    "The exec, attach or snapshot.import request it is for."),
+	BOUNDED("job", OPERATION_NUMBER, 1, INT32_MAX, NULL, "Or the job."),
+	FIELD("data", OPERATION_BYTES, false, "The next bytes."),
+	DEFAULT("end", OPERATION_BOOLEAN, "false", "Nothing comes after this."),
+	END,
+};
+
+static const struct operation_field attach_parameters[] = {
+	{ "job", OPERATION_NUMBER, true, 1, INT32_MAX, NULL, NULL, "Number of the job.", NULL },
+	DEFAULT("replay", OPERATION_BOOLEAN, "true", "Send first what it has written last."),
+	END,
+};
+
+static const struct operation_field signal_parameters[] = {
+	{ "job", OPERATION_NUMBER, true, 1, INT32_MAX, NULL, NULL, "Number of the job.", NULL },
+	DEFAULT(
+	    "signal", OPERATION_TEXT, "TERM", "Name of the signal, without SIG; KILL, INT, HUP..."),
+	END,
+};
+
+static const struct operation_field signal_result[] = {
+	FIELD("job", OPERATION_NUMBER, true, "Number of the job."),
+	FIELD("signal", OPERATION_TEXT, true, "The signal that was sent to all its processes."),
+	END,
+};
+
+static const struct operation_field job_fields[] = {
+	FIELD("job", OPERATION_NUMBER, true, "Number of the job."),
+	FIELD("command", OPERATION_TEXT, true, "What runs, shortened."),
+	FIELD("state", OPERATION_TEXT, true,
+	    "running; left: it ended and its processes run on; ended: nothing of it runs."),
+	FIELD("started", OPERATION_NUMBER, true, "When, in seconds since 1970."),
+	FIELD("exit_code", OPERATION_NUMBER, false, "Of a command that ended."),
+	FIELD("output_bytes", OPERATION_NUMBER, true, "What it has written so far, in all."),
+	END,
+};
+
+static const struct operation_field jobs_result[] = {
+	NESTED("jobs", OPERATION_OBJECTS, true,
+	    "Running commands of all connections and what they left, oldest first.", job_fields),
+	END,
+};
+
+static const struct operation_field logs_parameters[] = {
+	{ "job", OPERATION_NUMBER, true, 1, INT32_MAX, NULL, NULL, "Number of the job.", NULL },
+	BOUNDED("max_bytes", OPERATION_SIZE, 0, 4 * KIB * KIB, "65536",
+	    "The last bytes of each stream to give."),
+	END,
+};
+
+static const struct operation_field logs_result[] = {
+	FIELD("job", OPERATION_NUMBER, true, "Number of the job."),
+	FIELD("state", OPERATION_TEXT, true, "As in jobs."),
+	FIELD("exit_code", OPERATION_NUMBER, false, "Of a command that ended."),
+	FIELD("stdout", OPERATION_BYTES, false, "The last of what it wrote there."),
+	FIELD("stderr", OPERATION_BYTES, false, "The same for stderr."),
+	FIELD("truncated", OPERATION_BOOLEAN, true, "Was there more before?"),
+	END,
+};
+
+static const struct operation_field sandbox_result[] = {
+	FIELD("sandbox_id", OPERATION_TEXT, false, "The sandbox's id at its provider."),
+	FIELD("state", OPERATION_TEXT, true, "running, stopped or destroyed."),
+	END,
+};
+
+const struct operation operation_table[] = {
+	{ "info", "About the workspace",
+	    "Says which sandbox the login has, where its root is and whether a command runs.",
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, nothing, info_result, "" },
+	{ "exec", "Run a command",
+	    "Runs a command in the workspace and gives its exit code and output. Give either command, a "
+	    "line for sh -c, or argv. It is stopped after timeout with exit code 124, and with 143 "
+	    "when it writes more than max_stream_bytes. For a server or a watcher set detach, and use "
+	    "jobs, logs and signal afterwards.",
+	    OPERATION_DESTRUCTIVE, exec_parameters, exec_result, "command" },
+	{ "input", "Send input",
+	    "Sends bytes to the stdin of a running request or job, or to an import. The answer comes when they were "
+	    "taken: wait for it when a few are unanswered.",
+	    OPERATION_NO_TOOL | OPERATION_PLAIN, input_parameters, nothing, "" },
+	{ "jobs", "List jobs",
+	    "Lists the commands that run in the workspace and those that left processes running.",
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, nothing, jobs_result, "" },
+	{ "logs", "Output of a job", "Gives the last of what a job has written.",
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, logs_parameters, logs_result, "job" },
+	{ "attach", "Follow a job",
+	    "Sends the output of a job as it comes, until it ends; input goes to its stdin.",
+	    OPERATION_NO_TOOL, attach_parameters, exec_result, "job" },
+	{ "signal", "Signal a job", "Sends a signal to every process of a job.",
+	    OPERATION_DESTRUCTIVE, signal_parameters, signal_result, "job signal" },
+	{ "sandbox.start", "Start the sandbox",
+	    "Creates or starts the sandbox when it does not run; every other operation does so by itself.",
+	    OPERATION_IDEMPOTENT, nothing, sandbox_result, "" },
+	{ "sandbox.stop", "Stop the sandbox",
+	    "Ends everything that runs in the sandbox and stops it; its files survive. The next use starts it again.",
+	    OPERATION_DESTRUCTIVE | OPERATION_IDEMPOTENT, nothing, sandbox_result, "" },
+	{ "sandbox.destroy", "Destroy the sandbox",
+	    "Ends everything and deletes the sandbox with its files and snapshots. The next use makes a new one.",
+	    OPERATION_DESTRUCTIVE | OPERATION_IDEMPOTENT, nothing, sandbox_result, "" },
+	{ "sandbox.extend", "Extend the sandbox's life",
+	    "Pushes back the time at which the provider ends the sandbox.", OPERATION_IDEMPOTENT,
+	    nothing, sandbox_result, "" },
+	{ .name = NULL },
+};
+/* clang-format on */
+
+const struct operation *
+operation_find(const char *name)
+{
+	const struct operation *operation;
+
+	for (operation = operation_table; operation->name != NULL; operation++)
+		if (strcmp(operation->name, name) == 0)
+			return operation;
+	return NULL;
+}
+
+const struct operation *
+operation_find_tool(const char *name)
+{
+	const struct operation *operation;
+	char tool[OPERATION_NAME_MAX];
+
+	for (operation = operation_table; operation->name != NULL; operation++)
+		if ((operation->flags & OPERATION_NO_TOOL) == 0 &&
+		    strcmp(operation_name(tool, operation, '_'), name) == 0)
+			return operation;
+	return NULL;
+}
+
+const struct operation_field *
+operation_field_find(const struct operation_field *fields, const char *name)
+{
+	for (; fields->name != NULL; fields++)
+		if (strcmp(fields->name, name) == 0)
+			return fields;
+	return NULL;
+}
+
+const char *
+operation_name(char out[OPERATION_NAME_MAX], const struct operation *operation, char separator)
+{
+	size_t i;
+
+	for (i = 0; operation->name[i] != '\0' && i < OPERATION_NAME_MAX - 1; i++)
+		out[i] = operation->name[i] == '.' ? separator : operation->name[i];
+	out[i] = '\0';
+	return out;
+}
