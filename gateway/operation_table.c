@@ -160,6 +160,69 @@ static const struct operation_field sandbox_result[] = {
 	END,
 };
 
+static const struct operation_field snapshot_parameters[] = {
+	FIELD("label", OPERATION_TEXT, false, "A name for people."),
+	FIELD("metadata", OPERATION_PAIRS, false, "Whatever is to be kept with it."),
+	FIELD("exclude", OPERATION_LIST, false,
+	    "Patterns of paths to leave out besides .rws, node_modules and .git: dir, dir/**, **/name/**, *.o."),
+	BOUNDED("max_file_bytes", OPERATION_SIZE, 0, TIB, "the login's max_file_bytes (10MiB)",
+	    "Larger files are skipped, and left alone by a restore."),
+	END,
+};
+
+static const struct operation_field id_parameter[] = {
+	FIELD("id", OPERATION_TEXT, true, "The snapshot's id."),
+	END,
+};
+
+static const struct operation_field restore_parameters[] = {
+	FIELD("id", OPERATION_TEXT, true, "The snapshot's id."),
+	DEFAULT("dry_run", OPERATION_BOOLEAN, "false", "Only say what would be done."),
+	END,
+};
+
+/* The fields that every record has. */
+#define RECORD                                                                                \
+	FIELD("id", OPERATION_TEXT, true, "The snapshot's id."),                              \
+	    FIELD("created", OPERATION_NUMBER, true, "When, in seconds since 1970."),         \
+	    FIELD("label", OPERATION_BYTES, false, "Its name for people."),                   \
+	    FIELD("metadata", OPERATION_PAIRS, true, "What is kept with it."),                \
+	    FIELD("exclude", OPERATION_LIST, true, "The patterns it was made with."),         \
+	    FIELD("max_file_bytes", OPERATION_SIZE, true, "The largest file it could hold."), \
+	    FIELD("files", OPERATION_NUMBER, true, "Regular files that it holds."),           \
+	    FIELD("bytes", OPERATION_SIZE, true, "Their sizes together."),                    \
+	    FIELD("archive_bytes", OPERATION_SIZE, false, "The size of its archive.")
+
+static const struct operation_field record_fields[] = { RECORD, END };
+
+static const struct operation_field show_result[] = {
+	RECORD,
+	FIELD("skipped", OPERATION_PATHS, true,
+	    "Files that were over max_file_bytes, could not be read, or are pipes, sockets or devices."),
+	END,
+};
+
+static const struct operation_field snapshots_result[] = {
+	NESTED("snapshots", OPERATION_OBJECTS, true, "Oldest first.", record_fields),
+	END,
+};
+
+static const struct operation_field restore_result[] = {
+	FIELD("id", OPERATION_TEXT, true, "The snapshot's id."),
+	FIELD("dry_run", OPERATION_BOOLEAN, true, "Was it only said what would be done?"),
+	FIELD("restored", OPERATION_PATHS, true, "Every file and link of the archive."),
+	FIELD("deleted", OPERATION_PATHS, true, "What was made since."),
+	FIELD("kept", OPERATION_PATHS, true,
+	    "What was left alone: excluded, skipped, or too large to be in it."),
+	END,
+};
+
+static const struct operation_field export_result[] = {
+	FIELD("id", OPERATION_TEXT, true, "The snapshot's id."),
+	FIELD("bytes", OPERATION_SIZE, true, "Bytes that were sent."),
+	END,
+};
+
 const struct operation operation_table[] = {
 	{ "info", "About the workspace",
 	    "Says which sandbox the login has, where its root is and whether a command runs.",
@@ -184,6 +247,30 @@ const struct operation operation_table[] = {
 	    OPERATION_NO_TOOL, attach_parameters, exec_result, "job" },
 	{ "signal", "Signal a job", "Sends a signal to every process of a job.",
 	    OPERATION_DESTRUCTIVE, signal_parameters, signal_result, "job signal" },
+	{ "snapshot.create", "Make a snapshot",
+	    "Keeps the files of the workspace as they are now, in the sandbox. Left out are .rws, node_modules and "
+	    ".git at any depth, what exclude names, and files over max_file_bytes.",
+	    0, snapshot_parameters, show_result, "" },
+	{ "snapshot.list", "List snapshots", "Lists the snapshots of the workspace.",
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, nothing, snapshots_result, "" },
+	{ "snapshot.show", "Show a snapshot", "Says what is known of one snapshot.",
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, id_parameter, show_result, "id" },
+	{ "snapshot.restore", "Restore a snapshot",
+	    "Brings every file of the snapshot back and removes what was made since. Left alone are what the "
+	    "snapshot leaves out or skipped, files made since that are over its max_file_bytes, and directories "
+	    "that hold any of these.",
+	    OPERATION_DESTRUCTIVE | OPERATION_IDEMPOTENT, restore_parameters, restore_result,
+	    "id" },
+	{ "snapshot.delete", "Delete a snapshot", "Removes a snapshot for good.",
+	    OPERATION_DESTRUCTIVE, id_parameter, id_parameter, "id" },
+	{ "snapshot.export", "Export a snapshot",
+	    "Sends the snapshot's archive, a tar file, as output of the stream \"archive\".",
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT | OPERATION_NO_TOOL, id_parameter,
+	    export_result, "id" },
+	{ "snapshot.import", "Import a snapshot",
+	    "Makes a snapshot of a tar file, which comes in input requests; the last has end set. Every entry is "
+	    "checked. Restore it to have its files.",
+	    OPERATION_NO_TOOL, snapshot_parameters, show_result, "" },
 	{ "sandbox.start", "Start the sandbox",
 	    "Creates or starts the sandbox when it does not run; every other operation does so by itself.",
 	    OPERATION_IDEMPOTENT, nothing, sandbox_result, "" },

@@ -25,8 +25,11 @@ struct feed {
 	struct loop *loop;
 	int fd;
 	struct loop_watch *watch;
-	bool open;   /* more may come */
-	bool closed; /* nobody reads */
+	feed_sink_fn *sink; /* in place of the descriptor */
+	void *argument;
+	struct loop_timer *soon; /* offers to the sink */
+	bool open;               /* more may come */
+	bool closed;             /* nobody reads */
 	struct feed_lot *lots;
 	size_t held;
 };
@@ -84,6 +87,21 @@ write_ready(void *argument, unsigned events)
 		loop_watch_change(feed->watch, 0);
 }
 
+static void
+soon_expired(void *argument)
+{
+	struct feed *feed = argument;
+	struct feed_lot *lot;
+
+	while (feed->sink != NULL && (lot = feed->lots) != NULL) {
+		lot->written += feed->sink(
+		    feed->argument, lot->data + lot->written, lot->size - lot->written, lot->end);
+		if (lot->written < lot->size)
+			return;
+		finish_lot(feed);
+	}
+}
+
 struct feed *
 feed_new(struct loop *loop, bool open)
 {
@@ -93,6 +111,7 @@ feed_new(struct loop *loop, bool open)
 	feed->loop = loop;
 	feed->fd = -1;
 	feed->open = open;
+	feed->soon = loop_timer_new(loop, soon_expired, feed);
 	return feed;
 }
 
@@ -102,6 +121,7 @@ feed_free(struct feed *feed)
 	if (feed == NULL)
 		return;
 	feed_close(feed);
+	loop_timer_free(feed->soon);
 	memory_free(feed);
 }
 
@@ -118,8 +138,23 @@ feed_start(struct feed *feed, int fd)
 }
 
 void
+feed_start_sink(struct feed *feed, feed_sink_fn *sink, void *argument)
+{
+	feed->sink = sink;
+	feed->argument = argument;
+	loop_timer_start(feed->soon, 0);
+}
+
+void
+feed_resume(struct feed *feed)
+{
+	loop_timer_start(feed->soon, 0);
+}
+
+void
 feed_close(struct feed *feed)
 {
+	feed->sink = NULL;
 	close_descriptor(feed);
 	feed->closed = true;
 	while (feed->lots != NULL)
@@ -152,6 +187,8 @@ feed_put(struct feed *feed, const void *data, size_t size, bool end, feed_taken_
 		*lot = added;
 	if (feed->watch != NULL)
 		loop_watch_change(feed->watch, LOOP_WRITE);
+	else if (feed->sink != NULL)
+		loop_timer_start(feed->soon, 0);
 	return 0;
 }
 

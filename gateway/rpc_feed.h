@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Bytes on their way to a descriptor, with a limit, each lot told when it was taken. */
+/* Bytes on their way to a descriptor or a function, with a limit, each lot told when it was taken.
+ */
 #ifndef GATEWAY_RPC_FEED_H
 #define GATEWAY_RPC_FEED_H
 
@@ -18,6 +19,14 @@ void feed_free(struct feed *feed); /* accepts NULL; closes it first */
 /* The descriptor, taken over and made non-blocking; -1: there will be none, what comes is dropped.
  */
 void feed_start(struct feed *feed, int fd);
+
+/*
+ * Or a function, called from the loop, that returns how much it took; when not all, it is called
+ * again after feed_resume. end: it was given everything with this.
+ */
+typedef size_t feed_sink_fn(void *argument, const void *data, size_t size, bool end);
+void feed_start_sink(struct feed *feed, feed_sink_fn *sink, void *argument);
+void feed_resume(struct feed *feed);
 
 /* No more is wanted: all lots are told to be taken. */
 void feed_close(struct feed *feed);

@@ -9,5 +9,6 @@
 extern const struct rpc_handler rpc_exec_handlers[];
 extern const struct rpc_handler rpc_job_handlers[];
 extern const struct rpc_handler rpc_sandbox_handlers[];
+extern const struct rpc_handler rpc_snapshot_handlers[];
 
 #endif

@@ -21,6 +21,7 @@ static const struct rpc_handler *const lists[] = {
 	rpc_exec_handlers,
 	rpc_job_handlers,
 	rpc_sandbox_handlers,
+	rpc_snapshot_handlers,
 };
 
 /* A text that a C string can hold. */
