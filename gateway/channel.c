@@ -16,7 +16,9 @@
 #include "core/base/peer.h"
 #include "core/signal_name.h"
 #include "gateway/channel.h"
+#include "gateway/service.h"
 #include "gateway/session_state.h"
+#include "gateway/sftp.h"
 
 #define ENVIRONMENT_MAX 256
 #define ENVIRONMENT_ENTRY_MAX 32768
@@ -93,6 +95,44 @@ start_command(struct channel *channel, enum command_kind kind, const char *text)
 	return 0;
 }
 
+int
+channel_serve(
+    struct channel *channel, const struct service *service, void *argument, struct buffer *output)
+{
+	if (channel->stage != CHANNEL_IDLE || channel->session->draining)
+		return -1;
+	channel->service = service;
+	channel->service_argument = argument;
+	channel->service_output = output;
+	channel->input.ready = true;
+	channel->stage = CHANNEL_RUNNING;
+	return 0;
+}
+
+void
+channel_service_resume(struct channel *channel)
+{
+	channel->input.ready = true;
+}
+
+void
+channel_service_end(struct channel *channel, uint32_t status)
+{
+	channel->has_ended = true;
+	channel->ended.status = status;
+	channel->input.ended = true;
+}
+
+void
+channel_service_fail(struct channel *channel, const struct error *err)
+{
+	if (channel->has_ended)
+		return;
+	channel_service_end(channel, STATUS_FAILED);
+	channel->ended.failed = true;
+	channel->ended.failure = *err;
+}
+
 static int
 request_shell(ssh_session ssh, ssh_channel ssh_channel, void *argument)
 {
@@ -114,6 +154,8 @@ request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, vo
 {
 	(void)ssh;
 	(void)ssh_channel;
+	if (strcmp(name, "sftp") == 0)
+		return sftp_start(argument) == 0 ? 0 : 1;
 	if (strcmp(name, "rws") == 0)
 		return start_command(argument, COMMAND_RWS, NULL) == 0 ? 0 : 1;
 	log_info("subsystem %s was refused: there is none of this name", name);
@@ -258,6 +300,8 @@ static void
 free_channel(struct channel *channel)
 {
 	release_command(channel);
+	if (channel->service != NULL)
+		channel->service->close(channel->service_argument);
 	stream_close(&channel->input);
 	stream_close(&channel->output);
 	stream_close(&channel->errors);
@@ -320,7 +364,8 @@ static bool
 finish(struct channel *channel)
 {
 	if (!channel->has_ended || channel->stage == CHANNEL_CLOSED || channel->output_held.length > 0 ||
-	    channel->output.fd >= 0 || channel->errors.fd >= 0)
+	    channel->output.fd >= 0 || channel->errors.fd >= 0 ||
+	    (channel->service != NULL && channel->service_output->length > 0))
 		return false;
 	if (say_last_words(channel))
 		return true;
@@ -374,6 +419,8 @@ channels_free(struct session *session)
 static void
 fail_channel(struct channel *channel, const struct error *err)
 {
+	if (channel->service != NULL)
+		channel_service_fail(channel, err);
 	if (channel->command == 0 || channel->has_ended)
 		return;
 	channel->has_ended = true;

@@ -36,8 +36,10 @@
 #include "core/base/message.h"
 #include "core/base/peer.h"
 #include "core/base/process.h"
+#include "core/file_protocol.h"
 #include "gateway/channel.h"
 #include "gateway/session.h"
+#include "gateway/session_files.h"
 #include "gateway/session_state.h"
 #include "keys/hostkey.h"
 
@@ -254,6 +256,9 @@ static const struct peer_rule worker_rules[] = {
 	{ MESSAGE_COMMAND_STREAM, "COMMAND_STREAM", SESSION_OPEN, channel_take_stream },
 	{ MESSAGE_COMMAND_PROGRESS, "COMMAND_PROGRESS", SESSION_OPEN, channel_take_progress },
 	{ MESSAGE_COMMAND_EXIT, "COMMAND_EXIT", SESSION_OPEN, channel_take_exit },
+	{ MESSAGE_FILE_REPLY, "FILE_REPLY", SESSION_OPEN, session_file_take_reply },
+	{ MESSAGE_FILE_REQUEST, "FILE_REQUEST", 0, NULL },
+	{ MESSAGE_FILE_CANCEL, "FILE_CANCEL", 0, NULL },
 	{ MESSAGE_COMMAND_START, "COMMAND_START", 0, NULL },
 	{ MESSAGE_COMMAND_SIGNAL, "COMMAND_SIGNAL", 0, NULL },
 	{ MESSAGE_COMMAND_RESIZE, "COMMAND_RESIZE", 0, NULL },
@@ -274,6 +279,7 @@ worker_closed(void *argument, const struct error *reason)
 	peer_free(self->worker);
 	self->worker = NULL;
 	self->draining = true;
+	session_files_fail(self, &err);
 	channels_fail(self, &err);
 }
 

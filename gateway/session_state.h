@@ -22,6 +22,7 @@ struct loop_timer;
 struct loop_watch;
 struct message;
 struct peer;
+struct session_file;
 
 /* Where the connection stands; bits, for the tables of messages. */
 enum session_stage {
@@ -70,6 +71,8 @@ struct session {
 	struct channel *channels;
 	unsigned channel_count;
 	uint32_t last_command;
+	struct session_file *files; /* session_files.c: requests that are with the worker */
+	uint32_t last_file;
 	struct loop_timer *alive;
 	uint64_t alive_packets; /* received when the timer was last started */
 	unsigned alive_missed;
