@@ -15,9 +15,9 @@ WARNINGS ?= -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wformat=2 -Wvla -Wundef -Werror
 
 # LIBSSH_LEGACY_0_4 keeps names of libssh of before 0.4 (buffer_free, channel_...) out of our way.
-STANDARD := -std=c11 -D_GNU_SOURCE -DLIBSSH_LEGACY_0_4 -I. -fPIE
+STANDARD := -std=c11 -D_GNU_SOURCE -DLIBSSH_LEGACY_0_4 -I. -fPIE -ffunction-sections -fdata-sections
 COMPILE = $(CC) $(STANDARD) $(WARNINGS) $(HARDENING) $(CPPFLAGS) $(CFLAGS)
-LINK = $(CC) $(CFLAGS) $(HARDENING_LINK) -Wl,--as-needed $(LDFLAGS)
+LINK = $(CC) $(CFLAGS) $(HARDENING_LINK) -Wl,--as-needed -Wl,--gc-sections $(LDFLAGS)
 
 # What is made of what. A file that does not exist is left out, and so is a program without its main file.
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
@@ -77,11 +77,10 @@ $(BUILD)/rwsd-worker: $(WORKER) $(call library,conf drivers core)
 $(BUILD)/rws: $(RWS) $(call library,conf core)
 	$(LINK) -o $@ $^ -ljson-c -lcrypto
 
-# It runs inside sandboxes, which need not have our C library; so it brings its own where it can.
-STATIC ?= $(shell echo 'int main(void) { return 0; }' | \
-	$(CC) -static -x c - -o /dev/null 2>/dev/null && echo -static)
-$(BUILD)/rwsd-init: $(INIT) $(call objects,drivers/local_protocol.c) $(call library,core)
-	$(CC) $(CFLAGS) $(or $(STATIC),$(HARDENING_LINK)) $(LDFLAGS) -o $@ $^
+# One of these runs in each local sandbox, which sees this machine's C library: linked to that, it takes
+# 144 KiB of memory of its own; linked statically, 908 KiB.
+$(BUILD)/rwsd-init: $(INIT) $(call objects,drivers/local_protocol.c drivers/local_scan.c) $(call library,core)
+	$(LINK) -s -o $@ $^
 
 # The worker carries the init within itself, and so needs nothing beside it.
 $(BUILD)/obj/drivers/local_program.o: CPPFLAGS += -DLOCAL_INIT_FILE='"$(BUILD)/rwsd-init"'
@@ -103,7 +102,7 @@ $(FUZZ): $(BUILD)/%: $(BUILD)/obj/tests/fuzz/%.o $(TESTED)
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
-VARIANT = $(MAKE) --no-print-directory HARDENING= HARDENING_LINK= STATIC=
+VARIANT = $(MAKE) --no-print-directory HARDENING= HARDENING_LINK=
 variant-asan:
 	$(VARIANT) BUILD=build/asan CFLAGS="$(SANITIZE)" all unit
 variant-clang:

@@ -31,6 +31,7 @@
 #include "core/base/peer.h"
 #include "drivers/local_init.h"
 #include "drivers/local_protocol.h"
+#include "drivers/local_scan.h"
 
 #define SOCKET 3
 #define MOUNT_DIRECTORY 5
@@ -150,7 +151,7 @@ driver_closed(void *argument, const struct error *err)
 static const struct peer_events driver_events = { .rules = rules, .closed = driver_closed };
 
 static void
-kill_child(void *argument, const struct init_process *process)
+kill_child(void *argument, const struct local_process *process)
 {
 	(void)argument;
 	if (process->parent == getpid())
@@ -163,7 +164,7 @@ static void
 kill_everything(void)
 {
 	while (waitpid(-1, NULL, WNOHANG) >= 0 || errno == EINTR) {
-		init_scan(kill_child, NULL);
+		local_scan(kill_child, NULL);
 		(void)waitpid(-1, NULL, 0);
 	}
 }

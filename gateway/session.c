@@ -449,13 +449,29 @@ enter(const struct process_user *user, struct error *err)
 	return 0;
 }
 
+/*
+ * Says goodbye. libssh closes the socket right behind its last packet, whether or not that packet could
+ * be sent; so what is queued is sent first, which leaves the socket ready for the last one.
+ */
+static void
+disconnect(void)
+{
+	int i;
+
+	for (i = 0; i < ROUNDS_A_PUMP && ssh_is_connected(session.ssh) != 0; i++)
+		if (ssh_event_dopoll(session.event, 0) != SSH_OK ||
+		    (ssh_get_poll_flags(session.ssh) & SSH_WRITE_PENDING) == 0)
+			break;
+	ssh_disconnect(session.ssh);
+}
+
 static void
 leave(void)
 {
+	struct error err;
+
 	channels_free(&session);
 	if (session.worker != NULL) {
-		struct error err;
-
 		if (peer_flush(session.worker, 1000, &err) != 0)
 			log_debug("the worker was not told: %s", err.message);
 		peer_free(session.worker);
@@ -464,7 +480,8 @@ leave(void)
 	loop_timer_free(session.alive);
 	loop_unwatch(session.watch);
 	if (session.ssh != NULL) {
-		ssh_disconnect(session.ssh);
+		if (session.event != NULL)
+			disconnect();
 		if (session.event != NULL)
 			ssh_event_free(session.event);
 		ssh_free(session.ssh);

@@ -60,6 +60,7 @@ struct session {
 	ssh_message pending;    /* waits for the auth process */
 	ssh_message remembered; /* an earlier request to hang an answer on */
 	bool pending_signed;
+	bool serving;           /* the service request is behind us: every packet should be a request */
 	bool asked_methods;     /* the first "none" is behind us */
 	char *user;             /* pinned by the first request */
 	char *workspace;        /* the login in full, once logged in */

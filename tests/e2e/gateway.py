@@ -130,6 +130,7 @@ class Gateway:
     def start(self):
         (self.directory / "state").mkdir(exist_ok=True)
         self.write_configuration()
+        seen = self.log_length()
         self.process = subprocess.Popen(
             [BUILD / "rwsd", "-f", self.configuration, *self.arguments],
             stdin=subprocess.DEVNULL,
@@ -139,7 +140,7 @@ class Gateway:
         )
         self.reader = threading.Thread(target=self._read_log, daemon=True)
         self.reader.start()
-        found = self.wait_log(r"listening on .*:(\d+)", START_TIMEOUT)
+        found = self.wait_log(r"listening on .*:(\d+)", START_TIMEOUT, seen)
         self.port = int(found.group(1))
         return self
 
@@ -213,12 +214,12 @@ class Gateway:
     # Looking at it from outside
 
     def roles(self):
-        """The gateway's processes as (role, title) by pid, the listener included."""
+        """The processes that the listener started, as (role, title) by pid."""
         found = {}
         lines = processes()
-        for pid in [self.process.pid, *children(self.process.pid)]:
+        for pid in children(self.process.pid):
             title = lines.get(pid, "")
-            role = re.search(r"\b(listener|auth|session|worker)\b", title)
+            role = re.match(r"rwsd: (auth|session|worker)\b", title)
             if role:
                 found[pid] = (role.group(1), title)
         return found

@@ -264,7 +264,6 @@ def test_a_restarted_gateway_finds_the_same_sandbox(make_gateway):
     assert ssh(gateway, "echo kept >file").returncode == 0
     gateway.end()
     gateway.start()
-    (gateway.directory / "ssh_config.client_key").unlink()
     assert ssh(gateway, "cat file").stdout == b"kept\n"
 
 
