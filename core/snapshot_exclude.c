@@ -198,6 +198,22 @@ snapshot_exclude_make(struct snapshot_exclude *exclude, char *const *patterns, s
 	return result;
 }
 
+char *
+snapshot_expression(const char *pattern, struct error *err)
+{
+	struct buffer out;
+	char *text;
+
+	text = NULL;
+	buffer_init(&out, EXPRESSION_MAX);
+	if (strchr(pattern, '\n') != NULL || translate(&out, pattern, strlen(pattern)) != 0)
+		error_set(err, ERROR_INVALID, "the pattern is too long");
+	else
+		text = whole(&out);
+	buffer_free(&out);
+	return text;
+}
+
 void
 snapshot_exclude_free(struct snapshot_exclude *exclude)
 {

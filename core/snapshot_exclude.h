@@ -21,6 +21,8 @@ struct snapshot_exclude {
  */
 int snapshot_exclude_make(
     struct snapshot_exclude *exclude, char *const *patterns, struct error *err);
+/* The expression for "./PATH" of the one pattern, for find; new. NULL as above. */
+char *snapshot_expression(const char *pattern, struct error *err);
 void snapshot_exclude_free(struct snapshot_exclude *exclude);
 
 #endif

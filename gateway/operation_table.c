@@ -160,6 +160,156 @@ static const struct operation_field sandbox_result[] = {
 	END,
 };
 
+static const struct operation_field read_parameters[] = {
+	FIELD("path", OPERATION_PATH, true, "The file, below the root."),
+	BOUNDED("first_line", OPERATION_NUMBER, 1, INT32_MAX, NULL, "Begin with this line, counted from 1."),
+	BOUNDED("max_lines", OPERATION_NUMBER, 1, INT32_MAX, NULL, "Lines to give."),
+	BOUNDED("offset", OPERATION_SIZE, 0, TIB, "0", "Bytes to pass over."),
+	BOUNDED("max_bytes", OPERATION_SIZE, 0, 11 * KIB * KIB, "11MiB", "Bytes to give."),
+	CHOICE("encoding", "auto base64", "auto", "base64: give the content so even when it is text."),
+	END,
+};
+
+static const struct operation_field read_result[] = {
+	FIELD("path", OPERATION_PATH, true, "The file."),
+	FIELD("size", OPERATION_SIZE, true, "Bytes of the whole file."),
+	FIELD("mime_type", OPERATION_TEXT, true, "What kind of file its first bytes say it is."),
+	FIELD("truncated", OPERATION_BOOLEAN, true, "Is this only a part of it?"),
+	FIELD("content", OPERATION_BYTES, false, "Its content, or the part that was asked for."),
+	END,
+};
+
+static const struct operation_field write_parameters[] = {
+	FIELD("path", OPERATION_PATH, true, "The file, below the root."),
+	FIELD("content", OPERATION_BYTES, true, "All that it is to hold."),
+	FIELD("mode", OPERATION_TEXT, false, "Its mode in octal; without it that of the file that is there, or 0644."),
+	DEFAULT("parents", OPERATION_BOOLEAN, "true", "Make directories that are missing above it."),
+	DEFAULT("overwrite", OPERATION_BOOLEAN, "true", "false: refuse with EXISTS when it is there."),
+	END,
+};
+
+static const struct operation_field written_result[] = {
+	FIELD("path", OPERATION_PATH, true, "The file."),
+	FIELD("size", OPERATION_SIZE, true, "Bytes that it has now."),
+	END,
+};
+
+static const struct operation_field edit_parameters[] = {
+	FIELD("path", OPERATION_PATH, true, "The file, below the root."),
+	FIELD("old", OPERATION_BYTES, true, "The text to replace, exactly as it is in the file."),
+	FIELD("new", OPERATION_BYTES, true, "What comes in its place."),
+	DEFAULT("all", OPERATION_BOOLEAN, "false", "Replace every occurrence; without it there must be just one."),
+	END,
+};
+
+static const struct operation_field edit_result[] = {
+	FIELD("path", OPERATION_PATH, true, "The file."),
+	FIELD("size", OPERATION_SIZE, true, "Bytes that it has now."),
+	FIELD("replaced", OPERATION_NUMBER, true, "Occurrences that were replaced."),
+	END,
+};
+
+/* What is said of everything in a tree. */
+#define ENTRY                                                                                        \
+	FIELD("path", OPERATION_PATH, true, "Its path; in a list below the listed directory."),      \
+	FIELD("type", OPERATION_TEXT, true, "file, directory, symlink or other."),                   \
+	FIELD("size", OPERATION_SIZE, true, "Bytes."),                                               \
+	FIELD("mode", OPERATION_TEXT, true, "Permissions in octal."),                                \
+	FIELD("modified", OPERATION_NUMBER, true, "When it changed last, in seconds since 1970.")
+
+static const struct operation_field entry_fields[] = { ENTRY, END };
+
+static const struct operation_field list_parameters[] = {
+	DEFAULT("path", OPERATION_PATH, ".", "The directory, below the root."),
+	DEFAULT("recursive", OPERATION_BOOLEAN, "false; true with a glob that has a slash",
+	    "List what is in its directories as well."),
+	DEFAULT("include_hidden", OPERATION_BOOLEAN, "false", "List names that begin with a dot."),
+	FIELD("skip_dirs", OPERATION_LIST, false, "Names of directories to list but not to enter."),
+	FIELD("glob", OPERATION_TEXT, false, "Only paths that match: *.c, src/**/*.{c,h}."),
+	BOUNDED("limit", OPERATION_NUMBER, 1, 100000, "1000", "Entries at most, cut after sorting."),
+	END,
+};
+
+static const struct operation_field list_result[] = {
+	FIELD("path", OPERATION_PATH, true, "The directory."),
+	NESTED("entries", OPERATION_OBJECTS, true,
+	    "Sorted by name, each directory's contents right after it.", entry_fields),
+	FIELD("truncated", OPERATION_BOOLEAN, true, "Are there more?"),
+	END,
+};
+
+static const struct operation_field stat_parameters[] = {
+	FIELD("path", OPERATION_PATH, true, "What to look at, below the root."),
+	DEFAULT("follow", OPERATION_BOOLEAN, "false", "Look at what a symlink points to."),
+	END,
+};
+
+static const struct operation_field stat_result[] = {
+	ENTRY,
+	FIELD("user", OPERATION_NUMBER, true, "Number of its owner."),
+	FIELD("group", OPERATION_NUMBER, true, "Number of its group."),
+	FIELD("links", OPERATION_NUMBER, true, "Names that it has."),
+	FIELD("target", OPERATION_PATH, false, "What a symlink says."),
+	END,
+};
+
+static const struct operation_field mkdir_parameters[] = {
+	FIELD("path", OPERATION_PATH, true, "The directory, below the root."),
+	DEFAULT("parents", OPERATION_BOOLEAN, "true",
+	    "Make what is missing above it, and accept that it is there."),
+	END,
+};
+
+static const struct operation_field path_result[] = {
+	FIELD("path", OPERATION_PATH, true, "Where it is now."),
+	END,
+};
+
+static const struct operation_field remove_parameters[] = {
+	FIELD("path", OPERATION_PATH, true, "What to remove, below the root."),
+	DEFAULT("recursive", OPERATION_BOOLEAN, "false", "Remove a directory with all that is in it."),
+	DEFAULT("trash", OPERATION_BOOLEAN, "false", "Move it to .rws/trash instead."),
+	END,
+};
+
+static const struct operation_field remove_result[] = {
+	FIELD("path", OPERATION_PATH, true, "What was removed."),
+	FIELD("trash", OPERATION_PATH, false, "Where it is in the trash."),
+	END,
+};
+
+static const struct operation_field rename_parameters[] = {
+	FIELD("path", OPERATION_PATH, true, "What to rename, below the root."),
+	FIELD("to", OPERATION_PATH, true, "Its new path, below the root."),
+	DEFAULT("overwrite", OPERATION_BOOLEAN, "false", "Replace what is there."),
+	DEFAULT("parents", OPERATION_BOOLEAN, "false", "Make directories that are missing above it."),
+	END,
+};
+
+static const struct operation_field search_parameters[] = {
+	FIELD("pattern", OPERATION_TEXT, true, "The text to look for."),
+	DEFAULT("path", OPERATION_PATH, ".", "The directory to look in, below the root."),
+	DEFAULT("regex", OPERATION_BOOLEAN, "false", "pattern is an extended regular expression."),
+	DEFAULT("ignore_case", OPERATION_BOOLEAN, "false", "Upper and lower case are the same."),
+	FIELD("glob", OPERATION_TEXT, false, "Only in files whose path matches; without a slash, at any depth."),
+	FIELD("exclude", OPERATION_LIST, false, "Patterns of paths to leave out besides .rws, node_modules and .git."),
+	BOUNDED("limit", OPERATION_NUMBER, 1, 10000, "200", "Matching lines at most."),
+	END,
+};
+
+static const struct operation_field match_fields[] = {
+	FIELD("path", OPERATION_PATH, true, "The file, below the directory."),
+	FIELD("line", OPERATION_NUMBER, true, "Number of the line, counted from 1."),
+	FIELD("text", OPERATION_BYTES, true, "The line, cut after 1000 bytes."),
+	END,
+};
+
+static const struct operation_field search_result[] = {
+	NESTED("matches", OPERATION_OBJECTS, true, "The matching lines, by path.", match_fields),
+	FIELD("truncated", OPERATION_BOOLEAN, true, "Are there more?"),
+	END,
+};
+
 static const struct operation_field snapshot_parameters[] = {
 	FIELD("label", OPERATION_TEXT, false, "A name for people."),
 	FIELD("metadata", OPERATION_PAIRS, false, "Whatever is to be kept with it."),
@@ -247,6 +397,28 @@ const struct operation operation_table[] = {
 	    OPERATION_NO_TOOL, attach_parameters, exec_result, "job" },
 	{ "signal", "Signal a job", "Sends a signal to every process of a job.",
 	    OPERATION_DESTRUCTIVE, signal_parameters, signal_result, "job signal" },
+	{ "read", "Read a file",
+	    "Gives the content of a file, or a part of it. Pictures and sounds are given as such.",
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, read_parameters, read_result, "path" },
+	{ "write", "Write a file",
+	    "Makes or replaces a file in one step. For a small change of a large file, edit is better.",
+	    OPERATION_DESTRUCTIVE | OPERATION_IDEMPOTENT, write_parameters, written_result, "path" },
+	{ "edit", "Edit a file", "Replaces a text in a file by another one, in one step.",
+	    OPERATION_DESTRUCTIVE, edit_parameters, edit_result, "path old new" },
+	{ "list", "List a directory", "Lists what is in a directory, sorted by name.",
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, list_parameters, list_result, "path" },
+	{ "stat", "Look at a file", "Says what is known of a file without its content.",
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, stat_parameters, stat_result, "path" },
+	{ "mkdir", "Make a directory", "Makes a directory.",
+	    OPERATION_IDEMPOTENT, mkdir_parameters, path_result, "path" },
+	{ "remove", "Remove a file or directory",
+	    "Removes a file, a symlink or a directory. Refused with BUSY while a command runs or left processes.",
+	    OPERATION_DESTRUCTIVE, remove_parameters, remove_result, "path" },
+	{ "rename", "Rename a file or directory",
+	    "Gives a file or directory another path. Refused with BUSY while a command runs or left processes.",
+	    OPERATION_DESTRUCTIVE, rename_parameters, path_result, "path to" },
+	{ "search", "Search in files", "Finds lines with a text in the files below a directory.",
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, search_parameters, search_result, "pattern path" },
 	{ "snapshot.create", "Make a snapshot",
 	    "Keeps the files of the workspace as they are now, in the sandbox. Left out are .rws, node_modules and "
 	    ".git at any depth, what exclude names, and files over max_file_bytes.",

@@ -8,6 +8,9 @@
 
 extern const struct rpc_handler rpc_exec_handlers[];
 extern const struct rpc_handler rpc_job_handlers[];
+extern const struct rpc_handler rpc_file_handlers[];
+extern const struct rpc_handler rpc_tree_handlers[];
+extern const struct rpc_handler rpc_search_handlers[];
 extern const struct rpc_handler rpc_sandbox_handlers[];
 extern const struct rpc_handler rpc_snapshot_handlers[];
 

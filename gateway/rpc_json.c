@@ -58,13 +58,18 @@ json_parse(const char *text, size_t size, struct error *err)
 void
 json_put_bytes(struct json_object *object, const char *name, const void *data, size_t size)
 {
-	char other[NAME_SIZE], *text;
-
-	if (utf8_valid(data, size)) {
+	if (utf8_valid(data, size))
 		(void)json_object_object_add(
 		    object, name, json_object_new_string_len(data, (int)size));
-		return;
-	}
+	else
+		json_put_base64(object, name, data, size);
+}
+
+void
+json_put_base64(struct json_object *object, const char *name, const void *data, size_t size)
+{
+	char other[NAME_SIZE], *text;
+
 	text = base64_text(data, size);
 	json_put_text(object, base64_name(other, name), text);
 	memory_free(text);

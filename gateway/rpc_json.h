@@ -18,6 +18,8 @@ struct json_object *json_parse(const char *text, size_t size, struct error *err)
 
 /* Adds NAME, or NAME_base64. */
 void json_put_bytes(struct json_object *object, const char *name, const void *data, size_t size);
+/* Always as NAME_base64. */
+void json_put_base64(struct json_object *object, const char *name, const void *data, size_t size);
 void json_put_text(struct json_object *object, const char *name, const char *text);
 void json_put_number(struct json_object *object, const char *name, int64_t value);
 void json_put_boolean(struct json_object *object, const char *name, bool value);

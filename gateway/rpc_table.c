@@ -20,6 +20,9 @@
 static const struct rpc_handler *const lists[] = {
 	rpc_exec_handlers,
 	rpc_job_handlers,
+	rpc_file_handlers,
+	rpc_tree_handlers,
+	rpc_search_handlers,
 	rpc_sandbox_handlers,
 	rpc_snapshot_handlers,
 };
