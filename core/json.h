@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Reading JSON that somebody else wrote: with limits, and without trust in types. */
-#ifndef DRIVERS_JSON_H
-#define DRIVERS_JSON_H
+#ifndef CORE_JSON_H
+#define CORE_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* Reading JSON of providers. */
+/* json-c with limits: depth, size, UTF-8. */
 #include <limits.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "drivers/json.h"
+#include "core/base/utf8.h"
+#include "core/json.h"
 
 /* No provider nests deeper; json-c recurses. */
 #define DEPTH_MAX 32
@@ -23,10 +24,16 @@ struct json_object *
 json_parse(const void *data, size_t size, struct error *err)
 {
 	struct json_tokener *tokener;
+	enum json_tokener_error problem;
 	struct json_object *value;
 
 	if (size > INT_MAX) {
 		error_set(err, ERROR_TOO_LARGE, "JSON of %zu bytes", size);
+		return NULL;
+	}
+	/* RFC 8259 section 8.1 */
+	if (!utf8_valid(data, size)) {
+		error_set(err, ERROR_INVALID, "JSON that is not UTF-8");
 		return NULL;
 	}
 	tokener = json_tokener_new_ex(DEPTH_MAX);
@@ -35,10 +42,13 @@ json_parse(const void *data, size_t size, struct error *err)
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
 	size = trim(data, size);
 	value = json_tokener_parse_ex(tokener, data, (int)size);
+	problem = json_tokener_get_error(tokener);
 	if (value == NULL || json_tokener_get_parse_end(tokener) != size) {
 		json_object_put(value);
 		value = NULL;
-		error_set(err, ERROR_INVALID, "malformed JSON");
+		error_set(err, ERROR_INVALID, "malformed JSON: %s",
+		    problem == json_tokener_success ? "more than one value"
+						    : json_tokener_error_desc(problem));
 	}
 	json_tokener_free(tokener);
 	return value;
