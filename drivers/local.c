@@ -114,6 +114,7 @@ lose_all(struct driver_sandbox *sandbox, const struct error *err)
 {
 	bool closed = false;
 
+	/* cppcheck-suppress autoVariables; taken back below, unless the sandbox is gone */
 	sandbox->closed = &closed;
 	while (!closed && local_stream_lose(sandbox, err))
 		continue;
