@@ -28,7 +28,7 @@ library = $(1:%=$(BUILD)/lib%.a)
 SCRIPTS := $(wildcard core/scripts/*.sh)
 CORE := $(call objects,core/base/*.c core/*.c) $(if $(SCRIPTS),$(BUILD)/obj/scripts.o)
 INIT := $(call objects,drivers/local_init*.c)
-RWSD := $(call in_gateway,rwsd.c listener*.c auth*.c session*.c channel*.c sftp*.c launch*.c)
+RWSD := $(call in_gateway,rwsd.c listener*.c auth*.c session*.c channel*.c sftp*.c scp*.c launch*.c)
 WORKER := $(call in_gateway,worker*.c records*.c rpc*.c)
 RWS := $(call in_gateway,rws.c cli*.c)
 PROGRAMS := $(call program,rwsd,gateway/rwsd.c) $(call program,rwsd-worker,gateway/worker.c) \

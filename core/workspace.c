@@ -13,6 +13,7 @@
 #include "core/base/option.h"
 #include "core/command.h"
 #include "core/driver.h"
+#include "core/files.h"
 #include "core/scripts.h"
 #include "core/workspace.h"
 
@@ -53,6 +54,7 @@ struct workspace {
 	char *id, *directory, *root, *shell;
 	bool created;
 	struct command *commands;
+	struct files *files;
 
 	bool dispose;
 	workspace_done_fn *done;
@@ -344,6 +346,7 @@ workspace_new(const struct workspace_setup *setup, struct error *err)
 	workspace->soon = loop_timer_new(setup->loop, soon_expired, workspace);
 	workspace->slow = loop_timer_new(setup->loop, slow_expired, workspace);
 	workspace->deadline = loop_timer_new(setup->loop, deadline_expired, workspace);
+	workspace->files = files_new(workspace);
 	if (open_driver(workspace, err) != 0) {
 		workspace_free(workspace);
 		return NULL;
@@ -356,6 +359,7 @@ workspace_free(struct workspace *workspace)
 {
 	if (workspace == NULL)
 		return;
+	files_free(workspace->files);
 	loop_timer_free(workspace->soon);
 	loop_timer_free(workspace->slow);
 	loop_timer_free(workspace->deadline);
@@ -450,6 +454,12 @@ const char *
 workspace_login(const struct workspace *workspace)
 {
 	return workspace->setup.name;
+}
+
+struct files *
+workspace_files(const struct workspace *workspace)
+{
+	return workspace->files;
 }
 
 bool

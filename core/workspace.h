@@ -13,6 +13,7 @@ struct command;
 struct driver;
 struct driver_sandbox;
 struct error;
+struct files;
 struct loop;
 struct settings;
 struct workspace;
@@ -54,6 +55,7 @@ const struct driver *workspace_driver(const struct workspace *workspace);
 const struct settings *workspace_settings(const struct workspace *workspace);
 struct driver_sandbox *workspace_sandbox(const struct workspace *workspace);
 const char *workspace_login(const struct workspace *workspace);
+struct files *workspace_files(const struct workspace *workspace);
 
 /* Does a command run, or has one left processes behind? */
 bool workspace_busy(const struct workspace *workspace);

@@ -18,6 +18,7 @@
 
 struct loop_timer;
 struct loop_watch;
+struct service;
 struct session;
 
 /* One descriptor of a command. */
@@ -50,6 +51,11 @@ struct channel {
 	uint32_t columns, rows, x_pixels, y_pixels;
 	char **environment;
 	size_t environment_count;
+
+	/* or a service in its place: then all streams stay closed */
+	const struct service *service;
+	void *service_argument;
+	struct buffer *service_output;
 
 	/* towards the command */
 	struct stream input;      /* a pty's descriptor is output.fd; input.fd is then its duplicate */

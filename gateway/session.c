@@ -36,19 +36,18 @@
 #include "core/base/message.h"
 #include "core/base/peer.h"
 #include "core/base/process.h"
+#include "core/file_protocol.h"
 #include "gateway/channel.h"
 #include "gateway/session.h"
+#include "gateway/session_files.h"
 #include "gateway/session_state.h"
 #include "keys/hostkey.h"
 
 /* libssh reads 4 KiB at a time: how many reads before others get their turn. */
 #define READS_A_ROUND 64
 #define ROUNDS_A_PUMP 8
-/*
- * ms between the last channel's end and our disconnecting. A client that waits for nothing else leaves
- * by itself; OpenSSH's forgets what it has yet to show when it finds our goodbye right behind it.
- */
-#define FAREWELL_WAIT 500
+/* ms that a client has to hang up by itself when the gateway is going down. */
+#define LINGER 1000
 
 /*
  * What is offered unless the configuration says otherwise: post-quantum hybrids where this libssh
@@ -260,6 +259,9 @@ static const struct peer_rule worker_rules[] = {
 	{ MESSAGE_COMMAND_STREAM, "COMMAND_STREAM", SESSION_OPEN, channel_take_stream },
 	{ MESSAGE_COMMAND_PROGRESS, "COMMAND_PROGRESS", SESSION_OPEN, channel_take_progress },
 	{ MESSAGE_COMMAND_EXIT, "COMMAND_EXIT", SESSION_OPEN, channel_take_exit },
+	{ MESSAGE_FILE_REPLY, "FILE_REPLY", SESSION_OPEN, session_file_take_reply },
+	{ MESSAGE_FILE_REQUEST, "FILE_REQUEST", 0, NULL },
+	{ MESSAGE_FILE_CANCEL, "FILE_CANCEL", 0, NULL },
 	{ MESSAGE_COMMAND_START, "COMMAND_START", 0, NULL },
 	{ MESSAGE_COMMAND_SIGNAL, "COMMAND_SIGNAL", 0, NULL },
 	{ MESSAGE_COMMAND_RESIZE, "COMMAND_RESIZE", 0, NULL },
@@ -280,6 +282,7 @@ worker_closed(void *argument, const struct error *reason)
 	peer_free(self->worker);
 	self->worker = NULL;
 	self->draining = true;
+	session_files_fail(self, &err);
 	channels_fail(self, &err);
 }
 
@@ -430,11 +433,11 @@ session_pump(struct session *self)
 	more = true;
 	for (i = 0; i < ROUNDS_A_PUMP && more && !self->dead; i++)
 		more = pump_once(self);
-	if (self->stage == SESSION_OPEN && self->draining && self->channels == NULL &&
-	    self->writable && !loop_timer_running(self->grace))
-		loop_timer_start(self->grace, FAREWELL_WAIT);
 	if (self->dead)
 		return false;
+	/* A client with nothing left open goes by itself; told to go it would take that for a failure. */
+	if (self->draining && self->channels == NULL && !loop_timer_running(self->grace))
+		loop_timer_start(self->grace, LINGER);
 	watch_connection(self);
 	return more || self->hung_up;
 }

@@ -15,6 +15,7 @@
 #include "core/base/peer.h"
 #include "core/command.h"
 #include "core/driver.h"
+#include "core/file_protocol.h"
 #include "core/signal_name.h"
 #include "core/workspace.h"
 #include "gateway/worker.h"
@@ -38,6 +39,7 @@ struct link {
 	struct restrictions restrictions;
 	struct entry *entries;
 	unsigned entry_count;
+	struct link_files *files;
 };
 
 static const char *const standard_accept[] = { "LANG", "LC_*", "TERM", "COLORTERM", "GIT_PROTOCOL" };
@@ -291,12 +293,31 @@ take_close(void *argument, struct message *message, struct error *err)
 	return 0;
 }
 
+static int
+take_file_request(void *argument, struct message *message, struct error *err)
+{
+	struct link *link = argument;
+
+	return link_files_take_request(link->files, message, err);
+}
+
+static int
+take_file_cancel(void *argument, struct message *message, struct error *err)
+{
+	struct link *link = argument;
+
+	return link_files_take_cancel(link->files, message, err);
+}
+
 static const struct peer_rule rules[] = {
 	{ MESSAGE_COMMAND_START, "COMMAND_START", 1, take_start },
 	{ MESSAGE_COMMAND_SIGNAL, "COMMAND_SIGNAL", 1, take_signal },
 	{ MESSAGE_COMMAND_RESIZE, "COMMAND_RESIZE", 1, take_resize },
 	{ MESSAGE_COMMAND_LIMIT, "COMMAND_LIMIT", 1, take_limit },
 	{ MESSAGE_COMMAND_CLOSE, "COMMAND_CLOSE", 1, take_close },
+	{ MESSAGE_FILE_REQUEST, "FILE_REQUEST", 1, take_file_request },
+	{ MESSAGE_FILE_CANCEL, "FILE_CANCEL", 1, take_file_cancel },
+	{ MESSAGE_FILE_REPLY, "FILE_REPLY", 0, NULL },
 	{ MESSAGE_COMMAND_STREAM, "COMMAND_STREAM", 0, NULL },
 	{ MESSAGE_COMMAND_PROGRESS, "COMMAND_PROGRESS", 0, NULL },
 	{ MESSAGE_COMMAND_EXIT, "COMMAND_EXIT", 0, NULL },
@@ -314,6 +335,7 @@ close_link(struct link *link)
 	*place = link->next;
 	while (link->entries != NULL)
 		remove_entry(link->entries);
+	link_files_free(link->files);
 	peer_free(link->peer);
 	restrictions_free(&link->restrictions);
 	memory_free(link);
@@ -343,6 +365,7 @@ link_open(struct worker *worker, struct worker_attach *attach)
 	link->connection = attach->connection;
 	link->restrictions = attach->restrictions;
 	link->peer = peer_new(worker->loop, attach->fd, "worker", "session", &session_events, link);
+	link->files = link_files_new(worker, link->peer, &link->restrictions);
 	link->next = worker->links;
 	worker->links = link;
 	worker_links_changed(worker);
