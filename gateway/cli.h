@@ -81,7 +81,9 @@ void cli_put_text(FILE *file, const char *text, size_t size);
 /* cli_help.c */
 void cli_help(FILE *file);
 void cli_help_operation(FILE *file, const struct operation *operation);
-/* "--max-output-bytes" for max_output_bytes, without the dashes in front. */
+/* The reference of rws(1) in mdoc. */
+void cli_help_manual(FILE *file);
+/* "max-output-bytes" for max_output_bytes. */
 #define CLI_OPTION_MAX 64
 const char *cli_option_name(char out[CLI_OPTION_MAX], const char *name);
 

@@ -124,3 +124,66 @@ cli_help_operation(FILE *file, const struct operation *operation)
 			(void)fprintf(file, "      Default: %s\n", field->standard);
 	}
 }
+
+/* Text for mdoc: a line that begins with a dot or a quote would be a request, a backslash an
+ * escape. */
+static void
+put_mdoc(FILE *file, const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		(void)fputs("\\&", file);
+	for (; *text != '\0'; text++) {
+		if (*text == '\\')
+			(void)fputs("\\e", file);
+		/* A sentence begins on a line of its own. */
+		else if (text[0] == '.' && text[1] == ' ')
+			(void)fputs(".\n", file), text++;
+		else
+			(void)fputc(*text, file);
+	}
+	(void)fputc('\n', file);
+}
+
+static void
+put_manual_parameter(
+    FILE *file, const struct operation *operation, const struct operation_field *field)
+{
+	char option[CLI_OPTION_MAX];
+	const char *value = value_name(field->type);
+
+	(void)cli_option_name(option, field->name);
+	if (is_word(operation, field->name))
+		(void)fprintf(file, ".It Ar %s\n", option);
+	else if (*value == '\0')
+		(void)fprintf(file, ".It Fl Fl %s\n", option);
+	else
+		(void)fprintf(file, ".It Fl Fl %s Ar%s\n", option, value);
+	put_mdoc(file, field->help);
+	if (field->choices != NULL)
+		(void)fprintf(file, "One of: %s.\n", field->choices);
+	if (field->standard != NULL) {
+		(void)fputs("Default: ", file);
+		put_mdoc(file, field->standard);
+	}
+}
+
+void
+cli_help_manual(FILE *file)
+{
+	const struct operation *operation;
+	const struct operation_field *field;
+	char name[OPERATION_NAME_MAX];
+
+	for (operation = operation_table; operation->name != NULL; operation++) {
+		if ((operation->flags & OPERATION_PLAIN) != 0)
+			continue;
+		(void)fprintf(file, ".Ss %s\n", operation_name(name, operation, ' '));
+		put_mdoc(file, operation->help);
+		if (operation->parameters->name == NULL)
+			continue;
+		(void)fputs(".Bl -tag -width Ds\n", file);
+		for (field = operation->parameters; field->name != NULL; field++)
+			put_manual_parameter(file, operation, field);
+		(void)fputs(".El\n", file);
+	}
+}

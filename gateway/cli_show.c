@@ -103,6 +103,22 @@ pairs_text(struct json_object *value)
 	return result;
 }
 
+static char *
+list_text(struct json_object *value)
+{
+	struct buffer text;
+	char *result;
+	size_t i;
+
+	buffer_init(&text, 65536);
+	for (i = 0; i < (size_t)json_object_array_length(value); i++)
+		(void)buffer_append_format(&text, "%s%s", i == 0 ? "" : " ",
+		    json_object_get_string(json_object_array_get_idx(value, i)));
+	result = memory_text_bounded(buffer_data(&text), text.length);
+	buffer_free(&text);
+	return result;
+}
+
 /* A field as one line; new. Bytes that are no text are shown with their escapes. */
 static char *
 field_text(const struct operation_field *field, struct json_object *object)
@@ -132,6 +148,8 @@ field_text(const struct operation_field *field, struct json_object *object)
 		return memory_text(number_format_duration(text, json_object_get_int64(value)));
 	case OPERATION_PAIRS:
 		return pairs_text(value);
+	case OPERATION_LIST:
+		return list_text(value);
 	default:
 		return memory_text(json_object_get_string(value));
 	}

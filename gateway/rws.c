@@ -57,6 +57,10 @@ help(char **words)
 		cli_help(stdout);
 		return 0;
 	}
+	if (strcmp(words[0], "manual") == 0) {
+		cli_help_manual(stdout);
+		return 0;
+	}
 	operation = find_operation(words, &count);
 	if (operation == NULL) {
 		error_set(&err, ERROR_INVALID, "there is no operation %s", words[0]);
