@@ -274,7 +274,7 @@ async def wait_acknowledged(sock):
     for _ in range(2000):
         try:
             left = struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0]
-        except OSError:
+        except (OSError, ValueError):       # it is closed
             return
         if left == 0:
             return

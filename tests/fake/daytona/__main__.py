@@ -25,7 +25,7 @@ class FakeDaytona(Fake):
     id_pattern = r"(?<=/toolbox/)[^/]+|(?<=/api/sandbox/)(?!paginated$|ssh-access/)[^/]+"
     idle_timeout = 70
     action_values = {
-        "follow": {"early", "error", "abnormal", "linger", "replay"},
+        "follow": {"linger", "replay"},
         "pty": {"data_first", "no_connected", "tail_lost", "tail_kept"},
     }
     default_config = {

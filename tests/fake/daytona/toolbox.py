@@ -74,12 +74,15 @@ class Toolbox:
 
     async def _pass_on(self, exchange, sandbox, path):
         """To the daemon. While the request lasts it counts as use of the sandbox; if the machine dies it is a 502."""
+        daemon = sandbox.daemon
         sandbox.exchanges.add(exchange)
         if exchange.counts_as_use:
             sandbox.touch()
         try:
-            await sandbox.daemon.serve(exchange, path)
-        except MachineError:
+            await daemon.serve(exchange, path)
+        except (MachineError, ServiceError):
+            if not daemon.machine.dead.done():
+                raise
             if exchange.response is not None:
                 exchange.cut("fin")
                 raise Dropped from None

@@ -34,10 +34,14 @@ def error_response(request, path, error):
     return ToolboxError(status, error_body(request, path, status, str(error), code))
 
 
-def error_body(request, path, status, message, code=""):
-    body = {"statusCode": status, "message": message, "code": code, "timestamp": now(), "path": path,
+def error_body(request, path, status, message, code):
+    return {"statusCode": status, "message": message, "code": code, "timestamp": now(), "path": path,
             "method": request.method}
-    return body if code else {"statusCode": status, "message": message, "timestamp": "0001-01-01T00:00:00Z"}
+
+
+def untyped_error(message):
+    """What the middleware makes of an error of no known type: even a wrapped typed one is a 500 without a code."""
+    return ToolboxError(500, {"statusCode": 500, "message": message, "timestamp": "0001-01-01T00:00:00Z", "path": ""})
 
 
 def now():
