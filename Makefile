@@ -30,7 +30,7 @@ CORE := $(call objects,core/base/*.c core/*.c) $(if $(SCRIPTS),$(BUILD)/obj/scri
 INIT := $(call objects,drivers/local_init*.c)
 RWSD := $(call in_gateway,rwsd.c listener*.c auth*.c session*.c channel*.c sftp*.c scp*.c launch*.c)
 WORKER := $(call in_gateway,worker*.c records*.c rpc*.c operation_table.c)
-RWS := $(call in_gateway,rws.c cli*.c operation_table.c)
+RWS := $(call in_gateway,rws.c cli*.c operation_table.c rpc_json.c)
 PROGRAMS := $(call program,rwsd,gateway/rwsd.c) $(call program,rwsd-worker,gateway/worker.c) \
 	$(call program,rws,gateway/rws.c) $(call program,rwsd-init,drivers/local_init.c)
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
