@@ -299,6 +299,14 @@ auth_result_free(struct auth_result *result)
 	memset(result, 0, sizeof(*result));
 }
 
+enum forced_command
+forced_command_parse(const char *command)
+{
+	if (command == NULL)
+		return FORCED_NONE;
+	return strcmp(command, "internal-sftp") == 0 ? FORCED_SFTP : FORCED_COMMAND;
+}
+
 void
 auth_answer_encode(struct message *message, const struct auth_answer *answer)
 {
@@ -306,15 +314,22 @@ auth_answer_encode(struct message *message, const struct auth_answer *answer)
 	message->fd = answer->worker;
 	message_put_bool(message, answer->allowed);
 	message_put_bool(message, answer->no_pty);
+	message_put_u8(message, (uint8_t)answer->forced);
 	message_put_text(message, answer->workspace);
 }
 
 int
 auth_answer_decode(struct message *message, struct auth_answer *answer, struct error *err)
 {
+	uint8_t forced;
+
 	memset(answer, 0, sizeof(*answer));
 	answer->allowed = message_get_bool(message);
 	answer->no_pty = message_get_bool(message);
+	forced = message_get_u8(message);
+	if (forced >= FORCED_COMMANDS)
+		message->failed = true;
+	answer->forced = (enum forced_command)forced;
 	answer->workspace = message_get_text(message);
 	answer->worker = message_take_fd(message);
 	if (answer->allowed)

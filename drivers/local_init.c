@@ -118,6 +118,18 @@ take_copy(void *argument, struct message *message, struct error *err)
 }
 
 static int
+take_files(void *argument, struct message *message, struct error *err)
+{
+	int socket;
+
+	socket = message_take_fd(message);
+	if (socket < 0)
+		return error_set(err, ERROR_INVALID, "a file server without a socket");
+	init_files_start(argument, socket);
+	return message_end(message, err);
+}
+
+static int
 take_cancel(void *argument, struct message *message, struct error *err)
 {
 	uint32_t id;
@@ -134,6 +146,7 @@ static const struct peer_rule rules[] = {
 	{ LOCAL_CLOSE, "CLOSE", 1, take_close },
 	{ LOCAL_COPY, "COPY", 1, take_copy },
 	{ LOCAL_CANCEL, "CANCEL", 1, take_cancel },
+	{ LOCAL_FILES, "FILES", 1, take_files },
 	{ 0, NULL, 0, NULL },
 };
 

@@ -127,7 +127,10 @@ stopping_ends_the_processes_and_keeps_the_files(void **state)
 	must_connect(NULL);
 	assert_true(contract.started);
 	assert_false(contract.created);
-	contract_check(&contract, "cat file; pgrep -fx 'sleep 6001'", 1, "mine\n");
+	contract_check(&contract, "cat file", 0, "mine\n");
+	/* Elsewhere a stopped sandbox may keep its memory, and with it what runs. */
+	if (contract_supports(DRIVER_GROUP))
+		contract_check(&contract, "pgrep -fx 'sleep 6001'", 1, "");
 	assert_int_equal(contract.lost, 0);
 }
 

@@ -10,6 +10,8 @@ import pytest
 from clients import TIMEOUT, asyncssh_connect, paramiko_connect, ssh, ssh_start
 from gateway import processes_with, wait_until
 
+DRIVERS = ("local", "e2b")
+
 
 def fresh_mark():
     """A number of seconds that no other process sleeps for."""

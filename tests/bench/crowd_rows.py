@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: ISC
+"""Many connections: what an idle one costs, and whether a thousand of them are in the way."""
+
+import pathlib
+import subprocess
+
+from measure import make_row
+
+KIB_A_MIB = 1024
+
+
+def memory(pids):
+    """
+    Memory of the processes together, in KiB: private dirty, then with the share of each in what is
+    dirty and shared (sshd forks, and its halves share pages that private dirty leaves out), then all.
+    """
+    total = [0, 0, 0]
+    for pid in pids:
+        try:
+            lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        values = {line.split()[0]: int(line.split()[1]) for line in lines[1:]}
+        for i, name in enumerate(("Private_Dirty:", "Pss_Dirty:", "Pss:")):
+            total[i] += values.get(name, 0)
+    return total
+
+
+class Idle:
+    """So many authenticated connections that do nothing."""
+
+    def __init__(self, bench, server, count):
+        command = [bench.tools["load"], str(server.port), server.user, str(server.key), "idle"]
+        self.process = subprocess.Popen(
+            [*command, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        words = self.process.stdout.readline().split()
+        self.failed = int(words[2]) if len(words) == 3 else count
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def idle_memory(bench):
+    """What all processes of a server grow by, for each connection; the first one's worker included."""
+    count = bench.pick(50, 20)
+    found = {}
+    for server in bench.servers:
+        before = memory(server.pids())
+        with Idle(bench, server, count):
+            after = memory(server.pids())
+        found[server.name] = [(b - a) / count / KIB_A_MIB for a, b in zip(before, after)]
+    ours, theirs = (found[server.name] for server in bench.servers)
+    title = f"idle connection (each of {count})"
+    for i, (what, target) in enumerate(
+        (
+            ("private dirty", ("<=", 1.0, "MiB")),
+            ("dirty, what is shared by share", None),
+            ("all, what is shared by share", None),
+        )
+    ):
+        bench.add(make_row(f"{title}: {what}", "MiB", target, [ours[i]], [theirs[i]]))
+
+
+def rush(bench, server, rate, seconds):
+    """Connections at a steady rate; returns how many failed and the times that load tells of."""
+    command = [bench.tools["load"], str(server.port), server.user, str(server.key), "rate"]
+    result = subprocess.run(
+        [*command, str(rate), str(seconds)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=300,
+        check=True,
+    )
+    words = result.stdout.split()
+    return int(words[2]), [float(word) for word in words[3:]]
+
+
+def crowd(bench):
+    count, rate, seconds = bench.pick((1000, 200, 10), (50, 50, 3))
+    failed, median, worst = {}, {}, {}
+    for server in bench.servers:
+        with Idle(bench, server, count) as idle:
+            lost, times = rush(bench, server, rate, seconds)
+            failed[server.name] = idle.failed + lost
+            median[server.name], worst[server.name] = times[0], times[1]
+    ours, theirs = bench.ours.name, bench.theirs.name
+    title = f"{count} idle, then {rate}/s for {seconds} s"
+    for what, unit, found, target in (
+        ("failed", "", failed, ("<=", 0, "")),
+        ("median to log in", "ms", median, None),
+        ("99th percentile", "ms", worst, None),
+    ):
+        bench.add(make_row(f"{title}: {what}", unit, target, [found[ours]], [found[theirs]]))
+
+
+ROWS = (idle_memory, crowd)
