@@ -121,7 +121,7 @@ run: deps ## start a gateway for yourself on 127.0.0.1:PORT (2222)
 
 # Each of these ends in the line "N passed, N failed".
 check: deps-test ## install what the tests need and run all of them
-	@tests/run lint build unit fuzz e2e asan
+	@tests/run lint build unit fuzz fake e2e asan
 test: ## unit tests and the fuzz targets' corpora
 	@tests/run build unit fuzz
 e2e: ## real clients against a real gateway
