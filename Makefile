@@ -30,7 +30,7 @@ CORE := $(call objects,core/base/*.c core/*.c) $(if $(SCRIPTS),$(BUILD)/obj/scri
 INIT := $(call objects,drivers/local_init*.c)
 RWSD := $(call in_gateway,rwsd.c listener*.c auth*.c session*.c channel*.c sftp*.c scp*.c launch*.c)
 WORKER := $(call in_gateway,worker*.c records*.c rpc*.c operation_table.c)
-RWS := $(call in_gateway,rws.c cli*.c operation_table.c)
+RWS := $(call in_gateway,rws.c cli*.c operation_table.c rpc_json.c)
 PROGRAMS := $(call program,rwsd,gateway/rwsd.c) $(call program,rwsd-worker,gateway/worker.c) \
 	$(call program,rws,gateway/rws.c) $(call program,rwsd-init,drivers/local_init.c)
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
@@ -121,7 +121,7 @@ run: deps ## start a gateway for yourself on 127.0.0.1:PORT (2222)
 
 # Each of these ends in the line "N passed, N failed".
 check: deps-test ## install what the tests need and run all of them
-	@tests/run lint build unit fuzz fake e2e asan
+	@tests/run lint build unit fuzz fakes e2e asan
 test: ## unit tests and the fuzz targets' corpora
 	@tests/run build unit fuzz
 e2e: ## real clients against a real gateway

@@ -113,19 +113,12 @@ json_has(struct json_object *object, const char *name)
 	return json_object_object_get_ex(object, name, &value) && value != NULL;
 }
 
-char *
-json_get_bytes(struct json_object *object, const char *name, size_t *size)
+static char *
+decode(struct json_object *value, size_t *size)
 {
-	struct json_object *value;
-	char other[NAME_SIZE], *text;
 	size_t length;
+	char *text;
 
-	if (json_object_object_get_ex(object, name, &value) && value != NULL) {
-		*size = (size_t)json_object_get_string_len(value);
-		return memory_text_bounded(json_object_get_string(value), *size);
-	}
-	if (!json_object_object_get_ex(object, base64_name(other, name), &value) || value == NULL)
-		return NULL;
 	length = (size_t)json_object_get_string_len(value);
 	text = memory_allocate(length / 4 * 3 + 1);
 	if (base64_decode((unsigned char *)text, size, json_object_get_string(value), length) !=
@@ -135,6 +128,34 @@ json_get_bytes(struct json_object *object, const char *name, size_t *size)
 	}
 	text[*size] = '\0';
 	return text;
+}
+
+char *
+json_get_path(struct json_object *value, size_t *size)
+{
+	struct json_object *inner;
+
+	if (json_object_object_get_ex(value, "base64", &inner) && inner != NULL)
+		return decode(inner, size);
+	if (!json_object_is_type(value, json_type_string))
+		return NULL;
+	*size = (size_t)json_object_get_string_len(value);
+	return memory_text_bounded(json_object_get_string(value), *size);
+}
+
+char *
+json_get_bytes(struct json_object *object, const char *name, size_t *size)
+{
+	struct json_object *value;
+	char other[NAME_SIZE];
+
+	if (json_object_object_get_ex(object, name, &value) && value != NULL) {
+		*size = (size_t)json_object_get_string_len(value);
+		return memory_text_bounded(json_object_get_string(value), *size);
+	}
+	if (!json_object_object_get_ex(object, base64_name(other, name), &value) || value == NULL)
+		return NULL;
+	return decode(value, size);
 }
 
 char **

@@ -23,6 +23,9 @@ void json_put_boolean(struct json_object *object, const char *name, bool value);
 /* A path as an entry of a list: a string, or {"base64": ...}; new. */
 struct json_object *json_path(const char *path);
 
+/* Such an entry's bytes; new. NULL when it is neither. */
+char *json_get_path(struct json_object *value, size_t *size);
+
 /* A value, or the one given when it is not there. Texts belong to the object. */
 const char *json_get_text(struct json_object *object, const char *name, const char *otherwise);
 int64_t json_get_number(struct json_object *object, const char *name, int64_t otherwise);

@@ -98,6 +98,20 @@ add_shape(struct json_object *schema, const struct operation_field *field, bool 
 	}
 }
 
+/* Its help, the unit of a number, and the default. */
+static char *
+description(const struct operation_field *field)
+{
+	const char *unit;
+
+	unit = field->type == OPERATION_DURATION ? " In milliseconds."
+	       : field->type == OPERATION_SIZE   ? " In bytes."
+						 : "";
+	if (field->standard == NULL)
+		return memory_text_format("%s%s", field->help, unit);
+	return memory_text_format("%s%s Default: %s.", field->help, unit, field->standard);
+}
+
 static struct json_object *
 field_schema(const struct operation_field *field, bool results)
 {
@@ -107,13 +121,9 @@ field_schema(const struct operation_field *field, bool results)
 	schema = field->type == OPERATION_OBJECT ? fields_schema(field->fields, results)
 						 : new_type(type_name(field->type));
 	add_shape(schema, field, results);
-	if (field->standard != NULL) {
-		help = memory_text_format("%s Default: %s.", field->help, field->standard);
-		json_put_text(schema, "description", help);
-		memory_free(help);
-	} else {
-		json_put_text(schema, "description", field->help);
-	}
+	help = description(field);
+	json_put_text(schema, "description", help);
+	memory_free(help);
 	return schema;
 }
 

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: ISC
 """Many connections: what an idle one costs, and whether a thousand of them are in the way."""
 
+import os
 import pathlib
 import subprocess
+import tempfile
+import time
 
-from measure import make_row
+from measure import MIB, make_row, timed
+from servers import wait_until
 
 KIB_A_MIB = 1024
+REST = 2  # s after which a connection counts as idle again
 
 
 def memory(pids):
@@ -67,6 +72,31 @@ def idle_memory(bench):
         bench.add(make_row(f"{title}: {what}", "MiB", target, [ours[i]], [theirs[i]]))
 
 
+def memory_after_use(bench):
+    """The same of one connection that was busy and is idle again: what a shell left open costs."""
+    size = bench.pick(256, 64) * MIB
+    found = {}
+    for server in bench.servers:
+        before = memory(server.pids())
+        with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryFile() as source:
+            source.truncate(size)
+            shared = [*server.client_options(), "-o", f"ControlPath={directory}/control"]
+            master = subprocess.Popen(["ssh", "-M", "-N", *shared, server.host])
+            wait_until(lambda: os.path.exists(f"{directory}/control"), what="the control socket")
+            busy = ["ssh", *shared, server.host]
+            timed([*busy, f"head -c {size} /dev/zero"], stdout=subprocess.DEVNULL)
+            timed([*busy, "sleep 1; cat >/dev/null"], stdin=source)
+            time.sleep(REST)
+            after = memory(server.pids())
+            master.terminate()
+            master.wait()
+        found[server.name] = [(b - a) / KIB_A_MIB for a, b in zip(before, after)]
+    ours, theirs = (found[server.name] for server in bench.servers)
+    title = "idle connection that was busy: private dirty"
+    bench.add(make_row(title, "MiB", None, [ours[0]], [theirs[0]]))
+    bench.add(make_row(f"{title}, shared by share", "MiB", None, [ours[1]], [theirs[1]]))
+
+
 def rush(bench, server, rate, seconds):
     """Connections at a steady rate; returns how many failed and the times that load tells of."""
     command = [bench.tools["load"], str(server.port), server.user, str(server.key), "rate"]
@@ -100,4 +130,4 @@ def crowd(bench):
         bench.add(make_row(f"{title}: {what}", unit, target, [found[ours]], [found[theirs]]))
 
 
-ROWS = (idle_memory, crowd)
+ROWS = (idle_memory, memory_after_use, crowd)

@@ -74,7 +74,7 @@ def sftp_many_files(bench, local, count):
 def sftp_rows(bench, local, count):
     if not succeeds(["sftp", "-q", "-b", "/dev/null", *bench.ours.client_options(), bench.ours.host]):
         for what, target in SFTP_ROWS:
-            bench.missing(what, target, "the gateway refuses the sftp subsystem: not there yet")
+            bench.missing(what, target, "sftp does not start: not there yet")
         return
     sftp_one_file(bench, local, bench.pick(1024, 64))
     sftp_many_files(bench, local, count)

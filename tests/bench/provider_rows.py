@@ -111,7 +111,7 @@ def command_rows(bench, name, fake, server):
 
 def sftp_rows(bench, name, fake, server):
     if not succeeds(["sftp", "-q", "-b", "/dev/null", *server.client_options(), server.host]):
-        bench.missing(f"{name}: sftp", None, "the gateway refuses the sftp subsystem: not there yet")
+        bench.missing(f"{name}: sftp", None, "sftp does not start: not there yet")
         return
     with tempfile.TemporaryDirectory() as local:
         pathlib.Path(local, "five").write_bytes(os.urandom(5 * MIB))
