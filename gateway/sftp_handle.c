@@ -191,6 +191,7 @@ open_file(struct sftp *sftp, uint32_t id, struct sftp_handle *handle, uint32_t f
 	if ((change->fields & FILE_CHANGE_MODE) != 0) {
 		file->change.fields = FILE_CHANGE_MODE;
 		file->change.mode = change->mode & 0777 & ~UMASK;
+		file->mode_if_new = true;
 	}
 	file->uses++;
 	call = sftp_call_new(sftp, id, SFTP_HANDLE);

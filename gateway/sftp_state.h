@@ -56,6 +56,7 @@ struct sftp_file {
 	bool committed;           /* at least once */
 	bool dirty;
 	bool exclusive;
+	bool mode_if_new;     /* the mode in change is that of OPEN */
 	bool discarded;       /* removed or replaced meanwhile: nothing to commit */
 	bool spoiled;         /* a read or write failed: never to be committed */
 	struct error trouble; /* how */
