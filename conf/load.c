@@ -203,10 +203,12 @@ load_global(struct conf *conf, struct error *err)
 	const struct conf_block *block;
 	const struct conf_entry *entry;
 	const struct option *option;
+	size_t i;
 	int result;
 
 	block = &conf->file.blocks[0];
-	for (entry = block->entries; entry < block->entries + block->count; entry++) {
+	for (i = 0; i < block->count; i++) {
+		entry = &block->entries[i];
 		option = settings_option(conf->global, entry->name);
 		if (option == NULL)
 			result = apply_default(conf, entry, err);
@@ -310,9 +312,11 @@ load_entries(const struct conf *conf, struct conf_login *login, struct error *er
 	const struct conf_block *block;
 	const struct conf_entry *entry;
 	const struct option *option;
+	size_t i;
 
 	block = login->block;
-	for (entry = block->entries; entry < block->entries + block->count; entry++) {
+	for (i = 0; i < block->count; i++) {
+		entry = &block->entries[i];
 		option = settings_option(login->settings, entry->name);
 		if (option == NULL)
 			return blame_login_entry(conf, login, entry, err);

@@ -4,6 +4,7 @@
 
 #include "conf/conf.h"
 #include "conf/private.h"
+#include "core/base/buffer.h"
 #include "core/base/memory.h"
 
 struct printer {
@@ -11,6 +12,28 @@ struct printer {
 	enum option_scope scope;
 	FILE *file;
 };
+
+/* Line number index of an option's value as it would be written; NULL after the last. */
+static char *
+value_line(const struct settings *settings, const struct option *option, size_t index)
+{
+	struct buffer line;
+	char *value;
+	size_t i;
+
+	if (option->type != OPTION_LIST)
+		return settings_print(settings, option, index);
+	if (index > 0)
+		return NULL;
+	buffer_init(&line, CONF_FILE_SIZE_MAX);
+	for (i = 0; (value = settings_print(settings, option, i)) != NULL; i++) {
+		(void)buffer_append_format(&line, "%s%s", i > 0 ? " " : "", value);
+		memory_free(value);
+	}
+	value = i == 0 ? NULL : memory_text_bounded(buffer_data(&line), line.length);
+	buffer_free(&line);
+	return value;
+}
 
 static int
 print_option(void *argument, const struct option *option)
@@ -24,7 +47,7 @@ print_option(void *argument, const struct option *option)
 	is_set = settings_has(printer->settings, option->name);
 	if ((option->scope & printer->scope) == 0)
 		return 0;
-	for (i = 0; (value = settings_print(printer->settings, option, i)) != NULL; i++) {
+	for (i = 0; (value = value_line(printer->settings, option, i)) != NULL; i++) {
 		quoted = conf_file_quote(value);
 		(void)fprintf(
 		    printer->file, "%s%s = %s\n", is_set ? "" : "#", option->name, quoted);

@@ -8,8 +8,8 @@
  *	ENDED     the owner knows; processes of its group may be left
  *	          (freed once they are gone and the owner has closed it)
  *
- * Stopping is one ladder whatever the reason: signals now, KILL after kill_grace, and when not even
- * that ends it, the stream is given up after LAST_WAIT.
+ * Stopping is one ladder whatever the reason: HUP first when the client is gone, then TERM, KILL
+ * after kill_grace, and when not even that ends it, the stream is given up after LAST_WAIT.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,11 +28,14 @@
 #include "core/driver.h"
 #include "core/protocol.h"
 #include "core/workspace.h"
+#include "core/wrapped.h"
 
 #define STATUS_TIMEOUT 124
 #define STATUS_LIMIT 143
 /* ms after KILL for the end to arrive from the far side. */
 #define LAST_WAIT 10000
+/* The share of kill_grace between HUP and TERM, for programs that save their work on HUP. */
+#define HUP_SHARE 4
 
 enum stage {
 	STAGE_WAITING,
@@ -50,6 +53,14 @@ enum reason {
 	REASON_CLOSED,
 };
 
+/* How hard it was stopped so far. */
+enum rung {
+	RUNG_NONE,
+	RUNG_HUP, /* only when the client is gone */
+	RUNG_TERM,
+	RUNG_KILL,
+};
+
 /* Output of what was kept running: read and dropped, so that it is not killed by SIGPIPE. */
 struct drain {
 	int fd;
@@ -64,9 +75,10 @@ struct command {
 	const struct command_events *events; /* NULL once closed */
 	void *argument;
 	struct workspace_waiter *waiter;
-	struct driver_stream *stream;
+	struct driver_stream *stream; /* of a driver that can do it all */
+	struct wrapped *wrapped;      /* else */
 	bool gone;     /* no process of the group is left */
-	bool killed;   /* KILL was sent */
+	enum rung rung; /* of the ladder: what was sent last */
 	int early_signal;
 	uint64_t limit;
 	struct loop_timer *timeout, *ladder;
@@ -83,6 +95,25 @@ driver_of(const struct command *command)
 	return workspace_driver(command->workspace);
 }
 
+/* Does the driver itself lead groups and tell exact ends? */
+static bool
+is_complete(const struct driver *driver)
+{
+	return (driver->kind->supports & DRIVER_GROUP) != 0 &&
+	    (driver->kind->supports & DRIVER_EXIT) != 0;
+}
+
+static void
+close_stream(struct command *command)
+{
+	if (command->stream != NULL)
+		driver_of(command)->close_stream(command->stream);
+	if (command->wrapped != NULL)
+		wrapped_close(command->wrapped);
+	command->stream = NULL;
+	command->wrapped = NULL;
+}
+
 static void
 stop_drain(struct drain *drain)
 {
@@ -96,8 +127,7 @@ free_command(struct command *command)
 {
 	workspace_remove_command(command->workspace, command);
 	workspace_waiter_cancel(command->waiter);
-	if (command->stream != NULL)
-		driver_of(command)->close_stream(command->stream);
+	close_stream(command);
 	stop_drain(&command->drains[0]);
 	stop_drain(&command->drains[1]);
 	loop_timer_free(command->timeout);
@@ -146,6 +176,13 @@ tell_ended(struct command *command, struct command_exit *ended)
 }
 
 static void
+tell_gone(struct command *command)
+{
+	if (command->events != NULL && command->events->gone != NULL)
+		command->events->gone(command->argument);
+}
+
+static void
 fail(struct command *command, const struct error *err)
 {
 	struct command_exit ended = { 0 };
@@ -154,43 +191,73 @@ fail(struct command *command, const struct error *err)
 	ended.failure = *err;
 	command->gone = true;
 	tell_ended(command, &ended);
+	tell_gone(command);
 	free_if_done(command);
 }
 
 static void
 send_signal(struct command *command, int number)
 {
-	if (command->stream != NULL && !command->gone)
+	if (command->gone)
+		return;
+	if (command->stream != NULL)
 		driver_of(command)->signal(command->stream, number);
+	if (command->wrapped != NULL)
+		wrapped_signal(command->wrapped, number);
 }
 
-/* The last rungs: KILL, and then the stream is given up. */
+/* Not even KILL ended it: the stream is given up. */
 static void
-ladder_expired(void *argument)
+give_up(struct command *command)
 {
-	struct command *command = argument;
 	struct error err;
 
-	if (!command->killed) {
-		command->killed = true;
-		send_signal(command, SIGKILL);
-		loop_timer_start(command->ladder, LAST_WAIT);
-		return;
-	}
 	log_error("a command does not end after KILL; its stream is given up");
-	if (command->stream != NULL)
-		driver_of(command)->close_stream(command->stream);
-	command->stream = NULL;
+	close_stream(command);
 	error_set(&err, ERROR_UNAVAILABLE, "the command did not end after KILL");
 	if (command->stage != STAGE_ENDED) {
 		fail(command, &err);
 	} else {
 		command->gone = true;
+		tell_gone(command);
 		free_if_done(command);
 	}
 }
 
-/* Starts the ladder. A command that waits or whose start is under way is stopped when its time comes. */
+static uint32_t
+kill_grace(const struct command *command)
+{
+	if (command->request.kill_grace != 0)
+		return command->request.kill_grace;
+	return (uint32_t)settings_number(workspace_settings(command->workspace), "kill_grace");
+}
+
+/* The next rung: each is sent once, and has its time before the one after it. */
+static void
+climb(void *argument)
+{
+	struct command *command = argument;
+	uint32_t grace = kill_grace(command);
+
+	if (command->rung == RUNG_KILL) {
+		give_up(command);
+		return;
+	}
+	command->rung++;
+	if (command->rung == RUNG_HUP) {
+		send_signal(command, SIGHUP);
+		send_signal(command, SIGCONT);
+		loop_timer_start(command->ladder, grace / HUP_SHARE);
+	} else if (command->rung == RUNG_TERM) {
+		send_signal(command, SIGTERM);
+		loop_timer_start(command->ladder, grace);
+	} else {
+		send_signal(command, SIGKILL);
+		loop_timer_start(command->ladder, LAST_WAIT);
+	}
+}
+
+/* Steps onto the ladder. A command that only waits for its workspace ends at once. */
 static void
 stop(struct command *command, enum reason reason)
 {
@@ -206,15 +273,13 @@ stop(struct command *command, enum reason reason)
 	}
 	if (command->reason == REASON_NONE && command->stage != STAGE_ENDED)
 		command->reason = reason;
-	if (loop_timer_running(command->ladder) || command->killed)
+	if (command->rung != RUNG_NONE)
 		return;
-	if (reason == REASON_CLOSED) {
-		send_signal(command, SIGHUP);
-		send_signal(command, SIGCONT);
-	}
-	send_signal(command, SIGTERM);
-	loop_timer_start(command->ladder,
-	    settings_number(workspace_settings(command->workspace), "kill_grace"));
+	if (reason != REASON_CLOSED)
+		command->rung = RUNG_HUP; /* passed over */
+	/* What is not started yet has no group: stream_started comes back here. */
+	if (command->stage != STAGE_STARTING)
+		climb(command);
 }
 
 static void
@@ -276,6 +341,7 @@ stream_started(void *argument, const struct driver_descriptors *descriptors, uin
 		descriptor_close(&unwanted.input);
 		descriptor_close(&unwanted.output);
 		descriptor_close(&unwanted.errors);
+		climb(command);
 		return;
 	}
 	prepare_drains(command, descriptors);
@@ -284,6 +350,8 @@ stream_started(void *argument, const struct driver_descriptors *descriptors, uin
 		loop_timer_start(command->timeout, command->request.timeout);
 	if (command->early_signal != 0)
 		send_signal(command, command->early_signal);
+	if (command->reason != REASON_NONE)
+		climb(command);
 }
 
 static void
@@ -299,10 +367,7 @@ stream_exited(void *argument, const struct driver_exit *driver_ended, const stru
 	ended.signaled = driver_ended->signaled;
 	ended.status = (uint32_t)driver_ended->status;
 	ended.core = driver_ended->core;
-	if ((driver_of(command)->kind->supports & DRIVER_GROUP) == 0)
-		command->gone = true;
 	tell_ended(command, &ended);
-	free_if_done(command);
 }
 
 static void
@@ -312,6 +377,7 @@ stream_gone(void *argument)
 
 	command->gone = true;
 	loop_timer_stop(command->ladder);
+	tell_gone(command);
 	free_if_done(command);
 }
 
@@ -361,6 +427,21 @@ make_directory(const struct command *command)
 }
 
 static void
+start_stream(struct command *command, const struct driver_command *start)
+{
+	struct wrapped_setup setup = { 0 };
+
+	setup.loop = workspace_loop(command->workspace);
+	setup.driver = driver_of(command);
+	setup.sandbox = workspace_sandbox(command->workspace);
+	if (is_complete(setup.driver))
+		command->stream =
+		    setup.driver->start(setup.sandbox, start, &stream_events, command);
+	else
+		command->wrapped = wrapped_start(&setup, start, &stream_events, command);
+}
+
+static void
 workspace_ready(void *argument, const struct error *err)
 {
 	struct command *command = argument;
@@ -388,11 +469,9 @@ workspace_ready(void *argument, const struct error *err)
 	start.x_pixels = command->request.x_pixels;
 	start.y_pixels = command->request.y_pixels;
 	start.keep_background = command->request.keep_background;
-	start.kill_grace =
-	    (uint32_t)settings_number(workspace_settings(command->workspace), "kill_grace");
+	start.kill_grace = kill_grace(command);
 	command->stage = STAGE_STARTING;
-	command->stream = driver_of(command)->start(
-	    workspace_sandbox(command->workspace), &start, &stream_events, command);
+	start_stream(command, &start);
 	memory_free(shell[0]);
 	memory_free(directory);
 	memory_list_free(environment);
@@ -424,7 +503,7 @@ command_start(struct workspace *workspace, const struct command_request *request
 	command->term = request->term == NULL ? NULL : memory_text(request->term);
 	command->drains[0].fd = command->drains[1].fd = -1;
 	command->timeout = loop_timer_new(workspace_loop(workspace), timeout_expired, command);
-	command->ladder = loop_timer_new(workspace_loop(workspace), ladder_expired, command);
+	command->ladder = loop_timer_new(workspace_loop(workspace), climb, command);
 	workspace_add_command(workspace, command);
 	command->waiter = workspace_use(workspace, workspace_ready, workspace_progress, command);
 	return command;
@@ -433,9 +512,9 @@ command_start(struct workspace *workspace, const struct command_request *request
 void
 command_signal(struct command *command, int number)
 {
-	if (command->stage == STAGE_RUNNING)
+	if (command->stage == STAGE_RUNNING || command->stage == STAGE_ENDED)
 		send_signal(command, number);
-	else if (command->stage != STAGE_ENDED)
+	else
 		command->early_signal = number;
 }
 
@@ -447,8 +526,12 @@ command_resize(
 	command->request.rows = rows;
 	command->request.x_pixels = x_pixels;
 	command->request.y_pixels = y_pixels;
-	if (command->stream != NULL && command->stage != STAGE_ENDED && command->request.pty)
+	if (command->stage == STAGE_ENDED || !command->request.pty)
+		return;
+	if (command->stream != NULL)
 		driver_of(command)->resize(command->stream, columns, rows, x_pixels, y_pixels);
+	if (command->wrapped != NULL)
+		wrapped_resize(command->wrapped, columns, rows, x_pixels, y_pixels);
 }
 
 void
@@ -478,6 +561,12 @@ command_close(struct command *command)
 		free_if_done(command);
 }
 
+bool
+command_busy(const struct command *command)
+{
+	return !command->request.internal && (command->stage != STAGE_ENDED || !command->gone);
+}
+
 struct command *
 command_next(const struct command *command)
 {
@@ -495,6 +584,8 @@ command_kill(struct command *command)
 {
 	if (command->stage == STAGE_WAITING)
 		stop(command, REASON_CLOSED);
-	else if (!command->killed)
-		ladder_expired(command);
+	else if (command->rung != RUNG_KILL) {
+		command->rung = RUNG_TERM;
+		climb(command);
+	}
 }

@@ -114,9 +114,11 @@ lose_all(struct driver_sandbox *sandbox, const struct error *err)
 {
 	bool closed = false;
 
+	/* cppcheck-suppress autoVariables; taken back below, unless the sandbox is gone */
 	sandbox->closed = &closed;
-	while (!closed &&
-	       (local_stream_lose(sandbox, err) || (!closed && local_operation_lose(sandbox, err))))
+	while (!closed && local_stream_lose(sandbox, err))
+		continue;
+	while (!closed && local_operation_lose(sandbox, err))
 		continue;
 	if (!closed)
 		sandbox->closed = NULL;
@@ -217,6 +219,8 @@ child_ended(void *argument, int status, const char *complaint)
 		error_set(&err, ERROR_UNAVAILABLE, "sandbox %s ended unexpectedly%s%s", sandbox->id,
 		    sandbox->trouble.code == ERROR_INVALID ? ": " : "",
 		    sandbox->trouble.code == ERROR_INVALID ? sandbox->trouble.message : "");
+		if (!sandbox->shape.isolated)
+			local_stream_kill_all(sandbox);
 		if (lose_all(sandbox, &err))
 			sandbox->context.lost(sandbox->context.argument, &err);
 	}

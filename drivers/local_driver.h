@@ -70,6 +70,9 @@ int local_done_take(void *argument, struct message *message, struct error *err);
 bool local_stream_lose(struct driver_sandbox *sandbox, const struct error *err);
 bool local_operation_lose(struct driver_sandbox *sandbox, const struct error *err);
 
+/* Without isolation: kills what a dead init left of the commands. */
+void local_stream_kill_all(struct driver_sandbox *sandbox);
+
 /* Frees all without callbacks. */
 void local_stream_free_all(struct driver_sandbox *sandbox);
 void local_operation_free_all(struct driver_sandbox *sandbox);

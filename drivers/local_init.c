@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@
 #include "core/base/peer.h"
 #include "drivers/local_init.h"
 #include "drivers/local_protocol.h"
+#include "drivers/local_scan.h"
 
 #define SOCKET 3
 #define MOUNT_DIRECTORY 5
@@ -42,11 +44,21 @@ static const int ignored_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1
 void
 init_child_begin(const struct init *init)
 {
+	/*
+	 * As the kernel has it. Not by signal(), which refuses the two that glibc keeps for itself: its
+	 * posix_spawn leaves them ignored in whom it starts, and so does make, which uses it.
+	 */
+	static const struct {
+		void (*take)(int);
+		unsigned long flags;
+		void (*restore)(void);
+		uint64_t mask;
+	} standard = { .take = SIG_DFL };
 	sigset_t none;
 	int number;
 
 	for (number = 1; number < NSIG; number++)
-		(void)signal(number, SIG_DFL);
+		(void)syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof(standard.mask));
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!init->first)
@@ -150,7 +162,7 @@ driver_closed(void *argument, const struct error *err)
 static const struct peer_events driver_events = { .rules = rules, .closed = driver_closed };
 
 static void
-kill_child(void *argument, const struct init_process *process)
+kill_child(void *argument, const struct local_process *process)
 {
 	(void)argument;
 	if (process->parent == getpid())
@@ -163,7 +175,7 @@ static void
 kill_everything(void)
 {
 	while (waitpid(-1, NULL, WNOHANG) >= 0 || errno == EINTR) {
-		init_scan(kill_child, NULL);
+		local_scan(kill_child, NULL);
 		(void)waitpid(-1, NULL, 0);
 	}
 }

@@ -30,18 +30,6 @@ struct init {
 	struct loop_timer *linger; /* looks again at groups that outlive their leader */
 };
 
-/* One process as /proc shows it. */
-struct init_process {
-	pid_t pid, parent, session;
-	bool zombie;
-};
-
-/* Calls visit for every process there is; one that comes or goes meanwhile may be missed. */
-void init_scan(void (*visit)(void *argument, const struct init_process *process), void *argument);
-
-/* Sends a signal to process when it is still in session: its number may be another's by now. */
-void init_signal_member(pid_t process, pid_t session, int number);
-
 /* Starts a command and reports its descriptors, or why there is none. */
 void init_command_start(struct init *init, const struct local_start *start);
 

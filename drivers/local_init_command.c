@@ -25,9 +25,13 @@
 #include "core/base/peer.h"
 #include "drivers/local_init.h"
 #include "drivers/local_protocol.h"
+#include "drivers/local_scan.h"
 
-/* Asked for each pipe of bulk data; the kernel says no when the user has too many of them. */
-#define PIPE_SIZE (1024 * 1024)
+/*
+ * Asked for each pipe of bulk data. Not more: the kernel lets a user have 64 MiB of pipes in all
+ * and makes those beyond tiny, and the sandbox's own pipes count as well.
+ */
+#define PIPE_SIZE (256 * 1024)
 
 /* How often groups without a leader are looked at; most of their ends show at once as SIGCHLD. */
 #define LINGER_INTERVAL 250
@@ -343,29 +347,12 @@ init_command_start(struct init *init, const struct local_start *start)
 	close_ends(&ends);
 }
 
-struct session_signal {
-	pid_t session;
-	int number;
-};
-
-static void
-signal_member(void *argument, const struct init_process *process)
-{
-	const struct session_signal *signal = argument;
-
-	if (process->session == signal->session && process->pid != signal->session &&
-	    !process->zombie)
-		init_signal_member(process->pid, signal->session, signal->number);
-}
-
 /* To the whole session: the jobs of a shell with a terminal have groups of their own. */
 static void
 signal_session(const struct init_command *command, int number)
 {
-	struct session_signal signal = { .session = command->leader, .number = number };
-
 	(void)kill(-command->leader, number);
-	init_scan(signal_member, &signal);
+	local_scan_signal(command->leader, number);
 }
 
 /* Also the timer of the grace. */
@@ -438,7 +425,7 @@ look_at_leader(struct init_command *command)
 }
 
 static void
-look_at_process(void *argument, const struct init_process *process)
+look_at_process(void *argument, const struct local_process *process)
 {
 	struct init *init = argument;
 	struct init_command *command;
@@ -462,7 +449,7 @@ scan_sessions(struct init *init)
 
 	for (command = init->commands; command != NULL; command = command->next)
 		command->populated = false;
-	init_scan(look_at_process, init);
+	local_scan(look_at_process, init);
 	for (command = init->commands; command != NULL; command = command->next) {
 		command->empty = command->populated ? 0 : command->empty + 1;
 		again = again || (command->ended && command->keep && command->empty == 1);

@@ -36,8 +36,7 @@ struct gathering {
 struct driver_operation {
 	struct driver_operation *next;
 	struct driver_sandbox *sandbox;
-	uint32_t id; /* of a copy init knows of, else 0 */
-	bool reported;
+	uint32_t id;          /* of a copy init knows of, else 0 */
 	struct error failure; /* why it could not be sent */
 	struct loop_timer *failed;
 	driver_done_fn *done;     /* of a read or write */

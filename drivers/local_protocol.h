@@ -36,7 +36,7 @@ enum local_message {
 };
 
 /* What all texts of one START may come to together: well under a message's limit. */
-#define LOCAL_START_MAX (768U * 1024U)
+#define LOCAL_START_MAX 786432U
 
 /* START: the command as in struct driver_command. */
 struct local_start {

@@ -60,6 +60,13 @@ static const char *const etc_files[] = { "alternatives", "bash.bashrc", "bash_co
 /* bubblewrap makes what lies above a file or mount, but for its owner only. */
 static const char *const open_directories[] = { "/etc", "/etc/ssl", "/home", "/var" };
 
+/*
+ * Of /proc, what is not about processes. The kernel asks for the number of root there rather than
+ * for rights, and a worker that runs as root makes sandboxes that have that number.
+ */
+static const char *const proc_places[] = { "/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs",
+	"/proc/acpi", "/proc/scsi", "/proc/mtrr", "/proc/sysrq-trigger" };
+
 /* With the host's network, its names as well. */
 static const char *const etc_network_files[] = { "hosts", "resolv.conf" };
 
@@ -282,6 +289,7 @@ build_isolated(struct line *line, const struct local_sandbox *sandbox, struct er
 {
 	const char *program;
 	char base[PATH_MAX];
+	size_t i;
 
 	program = find_bubblewrap();
 	if (program == NULL)
@@ -297,6 +305,8 @@ build_isolated(struct line *line, const struct local_sandbox *sandbox, struct er
 	if (add_files(line, sandbox, err) != 0)
 		return -1;
 	add_pair(line, "--proc", "/proc");
+	for (i = 0; i < COUNT(proc_places); i++)
+		add_triple(line, "--ro-bind-try", proc_places[i], proc_places[i]);
 	add_pair(line, "--dev", "/dev");
 	add_pair(line, "--tmpfs", "/run");
 	add_bind(line, base, "home", HOME);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "core/base/peer.h"
 #include "drivers/local_driver.h"
 #include "drivers/local_protocol.h"
+#include "drivers/local_scan.h"
 
 struct driver_stream {
 	struct driver_stream *next;
@@ -26,6 +28,7 @@ struct driver_stream {
 	void *argument;
 	int fds[LOCAL_STREAM_KINDS]; /* gathered until STARTED */
 	int terminal;                /* our own hold on it, to resize */
+	pid_t leader;                /* 0 until STARTED */
 	bool sent;                   /* init knows of it */
 	bool ended, gone;
 	struct error failure; /* why it could not be sent */
@@ -183,6 +186,7 @@ local_started_take(void *argument, struct message *message, struct error *err)
 	stream = find_stream(argument, started.id);
 	if (stream == NULL)
 		return 0;
+	stream->leader = (pid_t)started.pid;
 	hand_out(stream, &descriptors);
 	stream->events.started(stream->argument, &descriptors, started.pid);
 	return 0;
@@ -315,6 +319,18 @@ local_stream_lose(struct driver_sandbox *sandbox, const struct error *err)
 		}
 	}
 	return false;
+}
+
+/* Leaders died with init, and their numbers are held as long as anybody is left in their sessions.
+ */
+void
+local_stream_kill_all(struct driver_sandbox *sandbox)
+{
+	struct driver_stream *stream;
+
+	for (stream = sandbox->streams; stream != NULL; stream = stream->next)
+		if (stream->leader > 1 && !stream->gone)
+			local_scan_signal(stream->leader, SIGKILL);
 }
 
 void

@@ -26,6 +26,8 @@
 #define ENVIRONMENT_ENTRY_MAX 32768
 #define COMMAND_MAX 262144
 #define STATUS_FAILED 255
+/* ms without a channel after which a connection that stays gives back what it can. */
+#define REST_WAIT 1000
 /* More than libssh's buffer of a channel may hold before the connection is cut (channel_stream.c). */
 #define HELD_MAX (6U * 1024U * 1024U)
 
@@ -173,6 +175,8 @@ request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, vo
 	(void)ssh_channel;
 	if (strcmp(name, "sftp") == 0 && channel->session->forced != FORCED_COMMAND)
 		return sftp_start(channel) == 0 ? 0 : 1;
+	if (strcmp(name, "rws") == 0 && channel->session->forced == FORCED_NONE)
+		return start_command(channel, COMMAND_RWS, NULL) == 0 ? 0 : 1;
 	log_info("subsystem %s was refused: there is none of this name for this key", name);
 	return 1;
 }
@@ -331,7 +335,9 @@ free_channel(struct channel *channel)
 	command_exit_free(&channel->ended);
 	memory_list_free(channel->environment);
 	memory_free(channel->term);
-	channel->session->channel_count--;
+	/* Not at once: libssh keeps the channel's buffers until the client has closed it too. */
+	if (--channel->session->channel_count == 0)
+		loop_timer_start(channel->session->rest, REST_WAIT);
 	memory_free(channel);
 }
 

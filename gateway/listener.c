@@ -228,13 +228,22 @@ close_sockets(struct listener *self)
 	self->socket_count = 0;
 }
 
+/* Who was that? Sessions are not asked for: whatever is neither auth nor a worker was one. */
 static void
-log_death(pid_t pid, int status)
+log_death(struct listener *self, pid_t pid, int status)
 {
+	const char *workspace, *role;
+
+	workspace = listener_worker_name(self, pid);
+	role = pid == self->auth_pid ? "auth" : workspace != NULL ? "worker of " : "session";
+	if (workspace == NULL)
+		workspace = "";
 	if (WIFSIGNALED(status))
-		log_error("process %ld was killed by signal %d", (long)pid, WTERMSIG(status));
+		log_error("%s%s: process %ld was killed by signal %d", role, workspace, (long)pid,
+		    WTERMSIG(status));
 	else if (WEXITSTATUS(status) != 0)
-		log_error("process %ld ended with status %d", (long)pid, WEXITSTATUS(status));
+		log_error("%s%s: process %ld ended with status %d", role, workspace, (long)pid,
+		    WEXITSTATUS(status));
 }
 
 static void
@@ -244,7 +253,7 @@ reap(struct listener *self)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		log_death(pid, status);
+		log_death(self, pid, status);
 		if (!listener_session_exited(self, pid) && !listener_worker_exited(self, pid))
 			(void)listener_auth_exited(self, pid);
 	}
@@ -260,7 +269,7 @@ reload(struct listener *self)
 	struct error err;
 
 	fresh = listener_load_conf(self->path, self->overrides, &err);
-	if (fresh == NULL || conf_check(fresh, &err) != 0) {
+	if (fresh == NULL || listener_check_conf(fresh, &err) != 0) {
 		log_error("not reloaded: %s", err.message);
 		conf_free(fresh);
 		return;

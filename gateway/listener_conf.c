@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: ISC */
-/* Reads the configuration with the options of the drivers of this build. */
+/*
+ * Reads the configuration with the options of the drivers of this build, and checks what conf/
+ * cannot: whether the keys that it names are keys.
+ */
 #include "conf/conf.h"
+#include "core/base/error.h"
 #include "core/base/memory.h"
+#include "core/base/option.h"
 #include "core/driver.h"
 #include "gateway/listener.h"
+#include "keys/authorized.h"
 
 #define DRIVERS_MAX 32
 
@@ -19,4 +25,42 @@ listener_load_conf(const char *path, char *const *overrides, struct error *err)
 		known[i].options = driver_kinds[i]->options;
 	}
 	return conf_load(path, overrides, known, err);
+}
+
+/* Line by line, so that the one at fault can be named with its place in the file. */
+static int
+check_key(const struct conf *conf, size_t login, size_t entry, const char *line, struct error *err)
+{
+	struct authorized_key key;
+	char *origin;
+	int result;
+
+	result = authorized_parse_line(line, &key, err);
+	if (result > 0) {
+		authorized_key_free(&key);
+		return 0;
+	}
+	if (result == 0)
+		error_set(err, ERROR_INVALID, "there is no key on the line");
+	origin = conf_login_origin(conf, login, "key", entry);
+	error_wrap(err, "%s: key", origin);
+	memory_free(origin);
+	return -1;
+}
+
+int
+listener_check_conf(const struct conf *conf, struct error *err)
+{
+	char *const *keys;
+	size_t login, entry;
+
+	if (conf_check(conf, err) != 0)
+		return -1;
+	for (login = 0; login < conf_login_count(conf); login++) {
+		keys = settings_list(conf_login(conf, login), "key");
+		for (entry = 0; keys[entry] != NULL; entry++)
+			if (check_key(conf, login, entry, keys[entry], err) != 0)
+				return -1;
+	}
+	return 0;
 }

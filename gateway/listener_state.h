@@ -34,7 +34,7 @@ struct worker_entry {
 	struct worker_entry *next;
 	struct listener *listener;
 	pid_t pid;
-	struct peer *peer;
+	struct peer *peer; /* NULL once its socket is closed, until its process has ended */
 	char *login;
 	char *workspace;
 	unsigned sessions;
@@ -104,6 +104,8 @@ unsigned listener_count_source(const struct listener *listener, const char *addr
 int listener_attach(struct listener *listener, const struct auth_result *result, struct error *err);
 /* The worker that a session was attached to lost it. */
 void listener_detach(struct session_entry *session);
+/* The workspace of the worker with this pid, or NULL. */
+const char *listener_worker_name(const struct listener *listener, pid_t pid);
 bool listener_worker_exited(struct listener *listener, pid_t pid);
 void listener_drain_workers(struct listener *listener);
 
@@ -114,6 +116,6 @@ void listener_ask_auth(struct session_entry *session, struct message *request);
 bool listener_auth_exited(struct listener *listener, pid_t pid);
 
 /* listener.c: after a session or worker has gone, while draining. */
-void listener_check_drained(struct listener *listener);
+void listener_check_drained(struct listener *self);
 
 #endif

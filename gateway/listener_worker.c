@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,16 +53,18 @@ static const struct peer_rule worker_rules[] = {
 	{ 0, NULL, 0, NULL },
 };
 
+/* Its process ends now if it has not yet; the entry stays until then, so that its death is told in its name. */
 static void
 worker_closed(void *argument, const struct error *err)
 {
 	struct worker_entry *worker = argument;
 
 	if (!worker->leaving || err->code == ERROR_INVALID) {
-		worker->listener->crashes++;
 		log_error("worker %ld of %s: %s", (long)worker->pid, worker->workspace, err->message);
+		(void)kill(worker->pid, SIGKILL);
 	}
-	end_worker(worker);
+	peer_free(worker->peer);
+	worker->peer = NULL;
 }
 
 static const struct peer_events worker_events = { worker_rules, worker_closed, NULL };
@@ -164,7 +167,7 @@ send_attach(struct worker_entry *worker, struct worker_attach *attach)
 	struct waiting *waiting;
 	struct message message;
 
-	if (!worker->leaving) {
+	if (!worker->leaving && worker->peer != NULL) {
 		worker_attach_encode(&message, attach);
 		peer_send(worker->peer, &message);
 		worker_attach_free(attach);
@@ -271,6 +274,17 @@ end_worker(struct worker_entry *worker)
 	listener_check_drained(listener);
 }
 
+const char *
+listener_worker_name(const struct listener *listener, pid_t pid)
+{
+	const struct worker_entry *worker;
+
+	for (worker = listener->workers; worker != NULL; worker = worker->next)
+		if (worker->pid == pid)
+			return worker->workspace;
+	return NULL;
+}
+
 bool
 listener_worker_exited(struct listener *listener, pid_t pid)
 {
@@ -295,6 +309,6 @@ listener_drain_workers(struct listener *listener)
 	struct worker_entry *worker;
 
 	for (worker = listener->workers; worker != NULL; worker = worker->next)
-		if (!worker->leaving)
+		if (!worker->leaving && worker->peer != NULL)
 			send_drain(worker, false);
 }

@@ -89,7 +89,7 @@ run(const struct arguments *arguments)
 	struct error err;
 
 	conf = listener_load_conf(arguments->file, arguments->overrides, &err);
-	if (conf == NULL || (arguments->action != ACTION_PRINT && conf_check(conf, &err) != 0)) {
+	if (conf == NULL || (arguments->action != ACTION_PRINT && listener_check_conf(conf, &err) != 0)) {
 		(void)fprintf(stderr, "rwsd: %s\n", err.message);
 		conf_free(conf);
 		return 1;

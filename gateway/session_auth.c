@@ -8,8 +8,8 @@
  *
  * libssh drops a request whose key or signature it cannot parse, and the client waits for ever.
  * What the public API shows of that is a packet that became no message: when nothing follows it
- * for a while, a failure is sent in its name, on an earlier request kept for the purpose. That
- * happens only after a first request, so that EXT_INFO is not taken for one, and counts as a try.
+ * for a while, a failure is sent in its name, on an earlier request kept for the purpose; where there
+ * was none, the connection ends. Packets before the service request are not counted (EXT_INFO).
  */
 #include <string.h>
 
@@ -156,10 +156,13 @@ take_request(struct session *session, ssh_message request)
 	service = NULL;
 	if (ssh_message_type(request) == SSH_REQUEST_SERVICE)
 		service = ssh_message_service_service(request);
-	if (service != NULL && strcmp(service, "ssh-userauth") == 0)
+	if (service != NULL && strcmp(service, "ssh-userauth") == 0) {
+		session->serving = true;
+		session->expected_packets = session->counter.in_packets;
 		(void)ssh_message_service_reply_success(request);
-	else
+	} else {
 		(void)ssh_message_reply_default(request);
+	}
 	ssh_message_free(request);
 }
 
@@ -174,13 +177,16 @@ unanswered_expired(void *argument)
 	log_info("a request that cannot be parsed from %s", session->connection.address);
 	session->expected_packets = session->counter.in_packets;
 	session->tries++;
-	refuse(session, session->remembered);
+	if (session->remembered == NULL)
+		session_disconnect(session, "The authentication request cannot be parsed");
+	else
+		refuse(session, session->remembered);
 }
 
 static void
 watch_unanswered(struct session *session)
 {
-	if (session->remembered == NULL && session->pending == NULL) {
+	if (!session->serving) {
 		session->expected_packets = session->counter.in_packets;
 		return;
 	}

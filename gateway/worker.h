@@ -8,6 +8,7 @@
 #include "core/protocol.h"
 
 struct error;
+struct job;
 struct link;
 struct link_files;
 struct loop;
@@ -21,6 +22,8 @@ struct worker {
 	struct workspace *workspace;
 	struct settings *settings;
 	struct link *links; /* the sessions attached to it */
+	struct job *jobs;   /* what exec started; rpc_job.c */
+	uint32_t last_job;
 };
 
 /* worker_link.c: a session's end of the worker; takes over attach->fd and the restrictions. */
@@ -29,7 +32,7 @@ void link_open(struct worker *worker, struct worker_attach *attach);
 void link_close_all(struct worker *worker);
 
 /* worker.c: a link was opened or closed: idle time starts or stops. */
-void worker_links_changed(struct worker *worker);
+void worker_links_changed(struct worker *self);
 
 /*
  * worker_files.c: the file operations of one session. They answer through peer, and are given up by

@@ -119,7 +119,7 @@ share_file(struct decision *decision, const char *path)
 		if (strcmp(keyfile_path(decision->files[i]), path) == 0)
 			return decision->files[i];
 	decision->files = memory_resize(
-	    decision->files, decision->files_count + 1, sizeof(*decision->files));
+	    decision->files, decision->files_count + 1, sizeof(struct keyfile *));
 	decision->files[decision->files_count] = keyfile_new(path);
 	return decision->files[decision->files_count++];
 }

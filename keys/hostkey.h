@@ -14,18 +14,25 @@ struct error;
 #define HOSTKEY_COUNT 2
 
 /*
- * Makes the directory (0700) and the keys (0600) where they are missing, and logs each key's
- * fingerprint. A key appears whole or not at all, and of two gateways that start at once one makes
- * it and both use it. Fails when a key is not a regular file of ours or root's, is readable or
- * writable by others, or cannot be used.
+ * For a process that is one of many: called before libssh or OpenSSL is used in any other way.
+ * OpenSSL then leaves out its table of error texts, which takes 50 KiB and which no session ever
+ * reads.
  */
-int hostkey_ensure(const char *directory, struct error *err);
+void hostkey_save_memory(void);
+
+/*
+ * Makes the directory at path (0700) and the keys (0600) where they are missing, and logs each
+ * key's fingerprint. A key appears whole or not at all, and of two gateways that start at once one
+ * makes it and both use it. Fails when a key is not a regular file of ours or root's, is readable
+ * or writable by others, or cannot be used.
+ */
+int hostkey_ensure(const char *path, struct error *err);
 
 /*
  * Opens the keys for reading, with the same checks, as close-on-exec descriptors that the caller
  * closes. All are -1 on failure.
  */
-int hostkey_open(const char *directory, int keys[HOSTKEY_COUNT], struct error *err);
+int hostkey_open(const char *path, int keys[HOSTKEY_COUNT], struct error *err);
 
 /*
  * The text of a key from its descriptor, for ssh_pki_import_privkey_base64; free it with

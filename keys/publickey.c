@@ -44,6 +44,8 @@ read_string(struct reader *reader, struct field *field, struct error *err)
 {
 	size_t size;
 
+	field->data = reader->data;
+	field->size = 0;
 	if (reader->size < 4)
 		return error_set(err, ERROR_INVALID, "the key is cut short");
 	size = (size_t)reader->data[0] << 24 | (size_t)reader->data[1] << 16 |
@@ -70,6 +72,7 @@ read_mpint(struct reader *reader, size_t *bits, struct error *err)
 	struct field field;
 	unsigned top;
 
+	*bits = 0;
 	if (read_string(reader, &field, err) != 0)
 		return -1;
 	if (field.size == 0 || (field.data[0] & 0x80) != 0)

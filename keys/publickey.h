@@ -13,14 +13,13 @@ struct error;
 #define PUBLICKEY_BLOB_MAX 8192
 
 /* Is this the name of a key type that may log in ("ssh-ed25519")? */
-bool publickey_algorithm_known(const char *algorithm);
+bool publickey_algorithm_known(const char *name);
 
 /*
- * Is blob one whole, well-formed key of the type algorithm, an RSA key of 2048 to 16384 bits? Says
+ * Is blob one whole, well-formed key of the type name, an RSA key of 2048 to 16384 bits? Says
  * what is wrong in err. Whether a point is on its curve is left to the signature's check.
  */
-int publickey_check(
-    const char *algorithm, const unsigned char *blob, size_t size, struct error *err);
+int publickey_check(const char *name, const unsigned char *blob, size_t size, struct error *err);
 
 /* "SHA256:" and the hash without padding, as ssh-keygen -l prints it; a new text. */
 char *publickey_fingerprint(const unsigned char *blob, size_t size);

@@ -83,6 +83,7 @@ parse_network(const char *text, struct address *network, unsigned *bits, struct 
 	const char *slash;
 	int64_t number;
 
+	*bits = 0;
 	slash = strchr(text, '/');
 	memcpy(host, text, (size_t)(slash - text));
 	host[slash - text] = '\0';

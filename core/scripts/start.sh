@@ -16,6 +16,8 @@ for name in base64 cat chmod cp cut head ln ls mkdir mktemp mv od readlink realp
     stat tail tee touch tr wc find tar setsid; do
 	command -v "$name" >/dev/null 2>&1 || missing="$missing $name"
 done
+# Other programs of that name cannot wait for what they start.
+setsid -f -w true 2>/dev/null || missing="$missing util-linux-setsid"
 if [ -n "$missing" ]; then
 	printf 'missing%s\n' "$missing"
 	exit 0

@@ -17,6 +17,7 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/wrapped.h"
 #include "tests/contract/harness.h"
 
 #define PATIENCE 60000
@@ -43,6 +44,24 @@ contract_driver(void)
 	return chosen_driver;
 }
 
+bool
+contract_supports(unsigned bits)
+{
+	return (chosen_driver->kind->supports & bits) == bits;
+}
+
+const char *
+contract_setting(const char *name)
+{
+	size_t i, length = strlen(name);
+
+	for (i = 0; chosen_settings[i] != NULL; i++)
+		if (strncmp(chosen_settings[i], name, length) == 0 &&
+		    chosen_settings[i][length] == '=')
+			return chosen_settings[i] + length + 1;
+	return NULL;
+}
+
 static void
 sandbox_lost(void *argument, const struct error *err)
 {
@@ -59,7 +78,7 @@ open_driver(struct contract *contract)
 	struct driver_context context = {
 		.loop = contract->loop,
 		.settings = contract->settings,
-		.instance = "test/contract",
+		.instance = contract->instance,
 		.login = "contract",
 		.state_directory = contract->state_directory,
 		.lost = sandbox_lost,
@@ -86,7 +105,10 @@ load_settings(struct contract *contract)
 	for (i = 0; chosen_settings[i] != NULL; i++) {
 		name = memory_text(chosen_settings[i]);
 		value = strchr(name, '=');
-		assert_non_null(value);
+		if (value == NULL) {
+			fail_msg("not NAME=VALUE: %s", name);
+			return;
+		}
 		*value++ = '\0';
 		if (settings_set(contract->settings, name, value, &err) != 0)
 			fail_msg("%s: %s", chosen_settings[i], err.message);
@@ -103,8 +125,9 @@ contract_open(struct contract *contract)
 	contract->driver = chosen_driver;
 	contract->loop = loop_new(&err);
 	assert_non_null(contract->loop);
-	contract->state = memory_text("/tmp/contract-XXXXXX");
+	contract->state = memory_text("contract-XXXXXX");
 	assert_non_null(mkdtemp(contract->state));
+	contract->instance = memory_text_format("test/%s", contract->state);
 	contract->state_directory = open(contract->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(contract->state_directory >= 0);
 	load_settings(contract);
@@ -140,6 +163,7 @@ contract_close(struct contract *contract)
 	loop_free(contract->loop);
 	assert_int_equal(nftw(contract->state, remove_path, 32, FTW_DEPTH | FTW_PHYS), 0);
 	memory_free(contract->state);
+	memory_free(contract->instance);
 }
 
 void
@@ -241,36 +265,6 @@ contract_release(struct contract *contract, enum driver_release release)
 	assert_false(waiting.done);
 	contract_wait(contract, &waiting.done);
 	return !waiting.failed;
-}
-
-/* A multiplicative hash of the offset: cheap to make anywhere in the stream. */
-unsigned char
-contract_pattern(uint64_t offset)
-{
-	return (unsigned char)((offset * 0x9e3779b97f4a7c15ULL + offset / 251) >> 37);
-}
-
-uint64_t
-contract_sum(uint64_t sum, const unsigned char *data, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < size; i++)
-		sum = (sum ^ data[i]) * 1099511628211ULL;
-	return sum;
-}
-
-uint64_t
-contract_pattern_sum(uint64_t size)
-{
-	uint64_t sum = CONTRACT_SUM_START, i;
-	unsigned char byte;
-
-	for (i = 0; i < size; i++) {
-		byte = contract_pattern(i);
-		sum = contract_sum(sum, &byte, 1);
-	}
-	return sum;
 }
 
 static void
@@ -425,13 +419,25 @@ start_output(struct contract_command *command, struct contract_output *output)
 	buffer_init(&output->content, CONTENT_MAX);
 }
 
+char **
+contract_list(const char *const *texts)
+{
+	char **list = NULL;
+	size_t i;
+
+	for (i = 0; texts != NULL && texts[i] != NULL; i++)
+		list = memory_list_add(list, i, texts[i]);
+	return list;
+}
+
 void
 contract_command_start(
     struct contract *contract, struct contract_command *command, const struct contract_start *start)
 {
+	char **argv = contract_list(start->argv), **environment = contract_list(start->environment);
 	struct driver_command request = {
-		.argv = start->argv,
-		.environment = start->environment,
+		.argv = argv,
+		.environment = environment,
 		.directory = start->directory == NULL ? contract->directory : start->directory,
 		.want_stdin = start->input != NULL || start->pattern_total > 0 || start->keep_input,
 		.pty = start->pty,
@@ -441,6 +447,7 @@ contract_command_start(
 		.keep_background = start->keep_background,
 		.kill_grace = start->kill_grace,
 	};
+	struct wrapped_setup setup = { 0 };
 
 	memset(command, 0, sizeof(*command));
 	command->contract = contract;
@@ -451,21 +458,27 @@ contract_command_start(
 	command->stopped = start->stopped;
 	start_output(command, &command->output);
 	start_output(command, &command->errors);
-	command->stream = contract->driver->start(
-	    contract->sandbox, &request, &command_events, command);
-	assert_non_null(command->stream);
+	setup.loop = contract->loop;
+	setup.driver = contract->driver;
+	setup.sandbox = contract->sandbox;
+	if (contract_supports(DRIVER_GROUP))
+		command->stream = contract->driver->start(
+		    contract->sandbox, &request, &command_events, command);
+	else
+		command->wrapped = wrapped_start(&setup, &request, &command_events, command);
+	assert_true(command->stream != NULL || command->wrapped != NULL);
 	assert_false(command->started || command->exited);
+	memory_list_free(argv);
+	memory_list_free(environment);
 }
 
 void
 contract_shell(struct contract *contract, struct contract_command *command, const char *script)
 {
-	char *copy = memory_text(script);
-	char *argv[] = { "sh", "-c", copy, NULL };
+	const char *argv[] = { "sh", "-c", script, NULL };
 	struct contract_start start = { .argv = argv };
 
 	contract_command_start(contract, command, &start);
-	memory_free(copy);
 }
 
 void
@@ -489,7 +502,34 @@ contract_command_finish(struct contract_command *command)
 void
 contract_command_free(struct contract_command *command)
 {
-	command->contract->driver->close_stream(command->stream);
+	if (command->wrapped != NULL)
+		wrapped_close(command->wrapped);
+	else
+		command->contract->driver->close_stream(command->stream);
+	contract_command_forget(command);
+}
+
+void
+contract_command_signal(struct contract_command *command, int number)
+{
+	if (command->wrapped != NULL)
+		wrapped_signal(command->wrapped, number);
+	else
+		command->contract->driver->signal(command->stream, number);
+}
+
+void
+contract_command_resize(struct contract_command *command, uint32_t columns, uint32_t rows)
+{
+	if (command->wrapped != NULL)
+		wrapped_resize(command->wrapped, columns, rows, 0, 0);
+	else
+		command->contract->driver->resize(command->stream, columns, rows, 0, 0);
+}
+
+void
+contract_command_forget(struct contract_command *command)
+{
 	contract_command_end_input(command);
 	close_output(&command->output);
 	close_output(&command->errors);
@@ -548,4 +588,21 @@ contract_check(struct contract *contract, const char *script, int status, const 
 		    command.ended.status, command.ended.signaled ? " (signal)" : "",
 		    contract_text(&command.output), contract_text(&command.errors));
 	contract_command_free(&command);
+}
+
+char *
+contract_output(struct contract *contract, const char *script)
+{
+	struct contract_command command;
+	char *text;
+
+	contract_shell(contract, &command, script);
+	contract_command_finish(&command);
+	if (command.unknown || command.ended.signaled || command.ended.status != 0)
+		fail_msg("%s: \"%s\"", script, contract_text(&command.errors));
+	text = memory_text(contract_text(&command.output));
+	if (text[0] != '\0' && text[strlen(text) - 1] == '\n')
+		text[strlen(text) - 1] = '\0';
+	contract_command_free(&command);
+	return text;
 }

@@ -19,7 +19,8 @@ struct contract {
 	const struct driver *driver;
 	struct loop *loop;
 	struct settings *settings;
-	char *state; /* path of the state directory */
+	char *state;    /* path of the state directory */
+	char *instance; /* label at the provider */
 	int state_directory;
 	struct driver_sandbox *sandbox;
 	bool connected, created, started;
@@ -31,6 +32,10 @@ struct contract {
 /* The driver and the settings NAME=VALUE of all tests; ends the program when they make no sense. */
 void contract_choose(const char *driver, char *const *settings);
 const struct driver *contract_driver(void);
+bool contract_supports(unsigned bits);
+
+/* The value of one of the settings above, or NULL. */
+const char *contract_setting(const char *name);
 
 /* A fresh state directory with nothing connected yet, and its removal with all that is in it. */
 void contract_open(struct contract *contract);
@@ -59,9 +64,14 @@ struct contract_output {
 	bool ended;
 };
 
+/*
+ * Its stream is the driver's own, or what core makes of it where the driver has no DRIVER_GROUP:
+ * the contract is what the rest of the program relies on.
+ */
 struct contract_command {
 	struct contract *contract;
 	struct driver_stream *stream;
+	struct wrapped *wrapped;
 	bool started, exited, gone;
 	uint32_t pid;
 	struct driver_exit ended;
@@ -78,8 +88,8 @@ struct contract_command {
 
 /* How to start one: everything may be left zero but argv. */
 struct contract_start {
-	char *const *argv;
-	char *const *environment;
+	const char *const *argv;
+	const char *const *environment;
 	const char *directory;
 	const char *input;      /* text for stdin, which then ends */
 	uint64_t pattern_total; /* or so many bytes of the pattern */
@@ -93,6 +103,9 @@ struct contract_start {
 void contract_command_start(struct contract *contract, struct contract_command *command,
     const struct contract_start *start);
 
+/* A new list, as drivers want it, of constant texts; NULL stays NULL. memory_list_free frees it. */
+char **contract_list(const char *const *texts);
+
 /* sh -c SCRIPT. */
 void contract_shell(
     struct contract *contract, struct contract_command *command, const char *script);
@@ -100,7 +113,12 @@ void contract_shell(
 /* Waits for its end and that of its outputs. */
 void contract_command_finish(struct contract_command *command);
 void contract_command_free(struct contract_command *command);
+void contract_command_forget(
+    struct contract_command *command); /* its stream went with the driver */
 void contract_command_resume(struct contract_command *command);
+void contract_command_signal(struct contract_command *command, int number);
+void contract_command_resize(
+    struct contract_command *command, uint32_t columns, uint32_t rows);
 void contract_command_end_input(struct contract_command *command);
 void contract_command_type(struct contract_command *command, const char *text);
 
@@ -110,8 +128,18 @@ void contract_command_expect(struct contract_command *command, const char *text)
 /* Gathered bytes as a text, valid until more come. */
 const char *contract_text(struct contract_output *output);
 
+/* Runs a script that must succeed and gives what it printed, without the last newline; the caller
+ * frees it. */
+char *contract_output(struct contract *contract, const char *script);
+
 /* Runs SCRIPT to its end and compares status and stdout. */
 void contract_check(struct contract *contract, const char *script, int status, const char *output);
+
+/* Whole files by way of read and write; the error's code, ERROR_NONE for success. */
+enum error_code contract_read(
+    struct contract *contract, const char *path, uint64_t max, struct buffer *content);
+enum error_code contract_write(
+    struct contract *contract, const char *path, uint64_t size, const void *data, size_t data_size);
 
 /* Byte at offset of the pattern; all values occur, at no regular distance. FNV-1a of its first size
  * bytes. */

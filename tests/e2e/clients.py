@@ -2,12 +2,13 @@
 """The real clients, each told not to look at the files of whoever runs the tests."""
 
 import os
+import pty
 import subprocess
 
 import asyncssh
 import paramiko
 
-TIMEOUT = 120
+TIMEOUT = 60
 
 
 def environment(gateway, **more):
@@ -19,7 +20,7 @@ def environment(gateway, **more):
 def ssh_options(gateway, key=None):
     """What OpenSSH needs to reach this gateway, as a configuration file; returns its path."""
     key = key or gateway.key
-    path = gateway.directory / f"ssh_config.{key.name}"
+    path = gateway.directory / f"ssh_config.{key.name}.{gateway.port}"
     if not path.exists():
         path.write_text(
             "Host *\n"
@@ -74,15 +75,21 @@ def dbclient(gateway, command, login="sandbox", stdin=b"", options=()):
     if not key.exists():
         convert = ["dropbearconvert", "openssh", "dropbear", gateway.key, key]
         subprocess.run(convert, check=True, capture_output=True)
-    return subprocess.run(
-        ["dbclient", "-y", "-y", "-i", key, "-p", str(gateway.port), *options]
-        + [f"{login}@127.0.0.1", command],
-        input=stdin,
-        capture_output=True,
-        timeout=TIMEOUT,
-        env=environment(gateway),
-        check=False,
-    )
+    command_line = ["dbclient", "-y", "-y", "-i", key, "-p", str(gateway.port), *options]
+    # With -t it insists on a terminal of its own.
+    terminal = pty.openpty() if "-t" in options else None
+    try:
+        return subprocess.run(
+            [*command_line, f"{login}@127.0.0.1", command],
+            capture_output=True,
+            timeout=TIMEOUT,
+            env=environment(gateway),
+            check=False,
+            **({"stdin": terminal[1]} if terminal else {"input": stdin}),
+        )
+    finally:
+        for fd in terminal or ():
+            os.close(fd)
 
 
 def plink(gateway, command, login="sandbox", stdin=b"", options=()):

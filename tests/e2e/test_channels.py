@@ -9,6 +9,9 @@ import threading
 import paramiko
 import pytest
 from clients import TIMEOUT, asyncssh_connect, environment, paramiko_connect, ssh, ssh_options
+from gateway import wait_until
+
+DRIVERS = ("local", "e2b")
 
 # RFC 4254 section 9
 MSG_WINDOW_ADJUST, MSG_DATA, MSG_EXTENDED_DATA, MSG_EOF, MSG_CLOSE, MSG_REQUEST = 93, 94, 95, 96, 97, 98
@@ -103,9 +106,6 @@ def test_ten_channels_at_once_over_a_control_master(gateway):
     )
     try:
         data = os.urandom(1 << 20)
-        # The first client waits for nothing: it tries until the master listens.
-        from gateway import wait_until
-
         wait_until(control.exists, what="the control socket")
         running = [
             subprocess.Popen(

@@ -20,7 +20,7 @@ printf '%s\n' "$@" | xargs -P 2 -I TARGET sh -c '
 	target=$1 seconds=$2
 	mkdir -p "build/fuzz/corpus/$target"
 	log=build/fuzz/$target.log
-	if "build/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
+	if "build/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -close_fd_mask=2 \
 	    -artifact_prefix="build/fuzz/crash-$target-" "build/fuzz/corpus/$target" \
 	    "tests/fuzz/corpus/$target" >"$log" 2>&1; then
 		echo "$target: $(tail -n 1 "$log")"

@@ -226,7 +226,7 @@ static void
 encode_auth_answer(struct message *message)
 {
 	char workspace[] = "sandbox=id-1";
-	struct auth_answer answer = { true, false, FORCED_SFTP, workspace };
+	struct auth_answer answer = { true, false, FORCED_SFTP, workspace, open_descriptor() };
 
 	auth_answer_encode(message, &answer);
 }
@@ -242,8 +242,55 @@ decode_auth_answer(struct message *message, struct error *err)
 	assert_false(answer.no_pty);
 	assert_int_equal(answer.forced, FORCED_SFTP);
 	assert_string_equal(answer.workspace, "sandbox=id-1");
+	assert_true(answer.worker >= 0);
 	auth_answer_free(&answer);
 	return 0;
+}
+
+static void
+encode_worker_configure(struct message *message)
+{
+	char login[] = "sandbox", workspace[] = "sandbox+a", instance[] = "rwsd/sandbox+a";
+	char driver[] = "local";
+	struct worker_configure configure = { login, workspace, instance, driver,
+		open_descriptor() };
+
+	worker_configure_encode(message, &configure);
+}
+
+static int
+decode_worker_configure(struct message *message, struct error *err)
+{
+	struct worker_configure configure;
+
+	if (worker_configure_decode(message, &configure, err) != 0)
+		return -1;
+	assert_true(configure.directory >= 0);
+	assert_int_equal(close(configure.directory), 0);
+	configure.directory = -1;
+	/* The settings would follow here, and end the message. */
+	if (message_end(message, err) != 0) {
+		worker_configure_free(&configure);
+		return -1;
+	}
+	assert_string_equal(configure.login, "sandbox");
+	assert_string_equal(configure.workspace, "sandbox+a");
+	assert_string_equal(configure.instance, "rwsd/sandbox+a");
+	assert_string_equal(configure.driver, "local");
+	worker_configure_free(&configure);
+	return 0;
+}
+
+static void
+encode_worker_idle(struct message *message)
+{
+	worker_idle_encode(message);
+}
+
+static int
+decode_worker_idle(struct message *message, struct error *err)
+{
+	return worker_idle_decode(message, err);
 }
 
 static void
@@ -453,6 +500,9 @@ const struct protocol_sample protocol_samples[] = {
 	{ "auth_check", MESSAGE_AUTH_CHECK, encode_auth_check, decode_auth_check },
 	{ "auth_result", MESSAGE_AUTH_RESULT, encode_auth_result, decode_auth_result },
 	{ "auth_answer", MESSAGE_AUTH_ANSWER, encode_auth_answer, decode_auth_answer },
+	{ "worker_configure", MESSAGE_WORKER_CONFIGURE, encode_worker_configure,
+	    decode_worker_configure },
+	{ "worker_idle", MESSAGE_WORKER_IDLE, encode_worker_idle, decode_worker_idle },
 	{ "worker_attach", MESSAGE_WORKER_ATTACH, encode_worker_attach, decode_worker_attach },
 	{ "command_start", MESSAGE_COMMAND_START, encode_command_start, decode_command_start },
 	{ "command_stream", MESSAGE_COMMAND_STREAM, encode_command_stream, decode_command_stream },

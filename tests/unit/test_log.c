@@ -165,6 +165,22 @@ a_long_json_line_is_still_whole(void **state)
 	assert_string_equal(line + strlen(line) - strlen("\\u0001\"}\n"), "\\u0001\"}\n");
 }
 
+/* U+009B is a control character too: terminals take it as the start of an escape sequence. */
+static void
+escape_covers_the_control_characters_of_unicode(void **state)
+{
+	char out[64];
+
+	(void)state;
+	(void)log_escape(out, sizeof(out),
+	    "a\xc2\x9b"
+	    "31m\xc2\x80\xc2\x9f",
+	    false);
+	assert_string_equal(out, "a\\xc2\\x9b31m\\xc2\\x80\\xc2\\x9f");
+	(void)log_escape(out, sizeof(out), "\xc2\xa0\xc3\x9b\xe2\x82\xac", false);
+	assert_string_equal(out, "\xc2\xa0\xc3\x9b\xe2\x82\xac");
+}
+
 static void
 escape_never_writes_past_its_space(void **state)
 {
@@ -210,6 +226,7 @@ main(void)
 		LOG_TEST(a_long_text_gives_one_line_that_is_marked_as_cut),
 		LOG_TEST(json_lines_are_json_whatever_the_text),
 		LOG_TEST(a_long_json_line_is_still_whole),
+		LOG_TEST(escape_covers_the_control_characters_of_unicode),
 		LOG_TEST(escape_never_writes_past_its_space),
 		LOG_TEST(fatal_logs_and_exits_with_70),
 	};

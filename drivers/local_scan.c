@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Looking through the sandbox's processes, and signalling one of them without hitting another. */
+/* Reading /proc, and signalling what was found there without hitting a stranger. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
-#include "drivers/local_init.h"
+#include "drivers/local_scan.h"
 
 /* Reads /proc/PID/stat; the name in it may hold anything, so the fields count from its last ')'. */
 static int
-read_process(int proc, const char *name, struct init_process *process)
+read_process(int proc, const char *name, struct local_process *process)
 {
 	char path[64], text[1024];
 	const char *fields;
@@ -43,9 +43,9 @@ read_process(int proc, const char *name, struct init_process *process)
 }
 
 void
-init_scan(void (*visit)(void *argument, const struct init_process *process), void *argument)
+local_scan(void (*visit)(void *argument, const struct local_process *process), void *argument)
 {
-	struct init_process process;
+	struct local_process process;
 	struct dirent *entry;
 	DIR *proc;
 
@@ -61,15 +61,34 @@ init_scan(void (*visit)(void *argument, const struct init_process *process), voi
 	(void)closedir(proc);
 }
 
-void
-init_signal_member(pid_t process, pid_t session, int number)
+struct session_signal {
+	pid_t session;
+	int number;
+};
+
+/* The process is held by a descriptor first and looked at again: its number may be another's by
+ * now. */
+static void
+signal_member(void *argument, const struct local_process *process)
 {
+	const struct session_signal *signal = argument;
 	int fd;
 
-	fd = (int)syscall(SYS_pidfd_open, process, 0);
+	if (process->session != signal->session || process->pid == signal->session ||
+	    process->zombie)
+		return;
+	fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	if (fd < 0)
 		return;
-	if (getsid(process) == session)
-		(void)syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+	if (getsid(process->pid) == signal->session)
+		(void)syscall(SYS_pidfd_send_signal, fd, signal->number, NULL, 0);
 	(void)close(fd);
+}
+
+void
+local_scan_signal(pid_t session, int number)
+{
+	struct session_signal signal = { .session = session, .number = number };
+
+	local_scan(signal_member, &signal);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Moves bytes from one descriptor to another through a bounded buffer, decoding markers on the
+ * way if asked to: reads no faster than the other side takes.
+ */
+#ifndef CORE_RELAY_H
+#define CORE_RELAY_H
+
+struct error;
+struct loop;
+struct marker;
+struct relay;
+
+struct relay_events {
+	/* The markers in what was read changed their stage. Must not free the relay. */
+	void (*marked)(void *argument, struct relay *relay);
+	/*
+	 * It is over: everything up to the end marker, or the end of the source, was delivered (err
+	 * NULL), or the markers were malformed. Both descriptors are
+	 * closed, and the relay is to be freed.
+	 */
+	void (*ended)(void *argument, struct relay *relay, const struct error *err);
+};
+
+/* Takes over both descriptors. marker may be NULL, and is kept. Callbacks never come from within the call. */
+struct relay *relay_new(struct loop *loop, int source, int sink, struct marker *marker,
+    const struct relay_events *events, void *argument);
+void relay_free(struct relay *relay); /* accepts NULL */
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A command inside its wrapper script. The token goes ahead of the client's stdin; output passes
+ * through a relay that takes the markers out; signals go to the group by a script of their own,
+ * which can only be sent once the start marker has told the group's number.
+ *
+ * On a pty the wrapper becomes the command, so its end is the driver's to tell.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/descriptor.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/loop.h"
+#include "core/base/memory.h"
+#include "core/driver.h"
+#include "core/marker.h"
+#include "core/relay.h"
+#include "core/scripts.h"
+#include "core/signal_name.h"
+#include "core/wrapped.h"
+
+#define SIGNALS_MAX 16
+#define SIGNAL_OUTPUT_MAX 256
+
+struct wrapped {
+	struct wrapped_setup setup;
+	const struct driver_stream_events *events;
+	void *argument;
+	struct driver_stream *stream;
+	bool pty, keep_background;
+	bool close_input;
+	char token[MARKER_TOKEN_SIZE];
+	struct marker output_marker, errors_marker;
+	struct relay *output, *errors, *input; /* input with a pty only */
+	bool told;   /* the owner knows of the end */
+	bool exited; /* the driver reported the end */
+	bool is_known;
+	struct driver_exit ended; /* of the driver, with a pty */
+	struct error failure;
+	int signals[SIGNALS_MAX]; /* wait to be sent, in order */
+	size_t signal_count;
+	struct loop_timer *settle; /* gathers signals that are sent together */
+	struct driver_operation *sending;
+};
+
+static void
+free_wrapped(struct wrapped *wrapped)
+{
+	if (wrapped->sending != NULL)
+		wrapped->setup.driver->cancel(wrapped->sending);
+	loop_timer_free(wrapped->settle);
+	relay_free(wrapped->output);
+	relay_free(wrapped->errors);
+	relay_free(wrapped->input);
+	if (wrapped->stream != NULL)
+		wrapped->setup.driver->close_stream(wrapped->stream);
+	explicit_bzero(wrapped, sizeof(*wrapped));
+	memory_free(wrapped);
+}
+
+/* argv of signal.sh for this command and these signals. */
+static char **
+signal_argv(const struct wrapped *wrapped, const int *signals, size_t count)
+{
+	char pid[24], started[24], *arguments[SIGNALS_MAX + 3], **argv;
+	size_t i;
+
+	(void)snprintf(pid, sizeof(pid), "%u", wrapped->output_marker.pid);
+	(void)snprintf(started, sizeof(started), "%llu",
+	    (unsigned long long)wrapped->output_marker.start_time);
+	arguments[0] = pid;
+	arguments[1] = started;
+	for (i = 0; i < count; i++)
+		arguments[i + 2] = memory_text(signal_name(signals[i]));
+	arguments[count + 2] = NULL;
+	argv = script_argv("signal", arguments);
+	for (i = 0; i < count; i++)
+		memory_free(arguments[i + 2]);
+	return argv;
+}
+
+static void send_signals(struct wrapped *wrapped);
+
+static void
+signals_sent(void *argument, const struct driver_result *result, const struct error *err)
+{
+	struct wrapped *wrapped = argument;
+
+	(void)result;
+	wrapped->sending = NULL;
+	if (err != NULL)
+		log_error("a signal was not delivered: %s", err->message);
+	send_signals(wrapped);
+}
+
+/* Sends what waits, if the group is known and no signal is under way. */
+static void
+send_signals(struct wrapped *wrapped)
+{
+	char **argv;
+
+	if (wrapped->signal_count == 0 || wrapped->sending != NULL || wrapped->output_marker.pid == 0)
+		return;
+	argv = signal_argv(wrapped, wrapped->signals, wrapped->signal_count);
+	wrapped->signal_count = 0;
+	wrapped->sending = wrapped->setup.driver->run(wrapped->setup.sandbox, argv, NULL, 0,
+	    SIGNAL_OUTPUT_MAX, signals_sent, wrapped);
+	memory_list_free(argv);
+}
+
+static void
+settled(void *argument)
+{
+	send_signals(argument);
+}
+
+/* The end from the markers, once both streams are complete; with a pty from the driver. */
+static void
+tell_if_ended(struct wrapped *wrapped)
+{
+	struct driver_exit ended = { 0 };
+	struct error err;
+
+	if (wrapped->told || wrapped->output != NULL || wrapped->errors != NULL)
+		return;
+	if (!wrapped->pty && wrapped->output_marker.stage == MARKER_ENDED) {
+		ended.signaled = wrapped->output_marker.signaled;
+		ended.status = (int)wrapped->output_marker.number;
+	} else if (!wrapped->exited) {
+		return;
+	} else if (wrapped->pty && wrapped->is_known) {
+		ended = wrapped->ended;
+	} else {
+		err = wrapped->failure;
+		if (err.code == ERROR_NONE)
+			error_set(&err, ERROR_UNAVAILABLE,
+			    "the command's output ended without its exit status");
+		wrapped->told = true;
+		wrapped->events->exited(wrapped->argument, NULL, &err);
+		return;
+	}
+	wrapped->told = true;
+	wrapped->events->exited(wrapped->argument, &ended, NULL);
+	if (wrapped->exited)
+		wrapped->events->gone(wrapped->argument);
+}
+
+static void
+relay_marked(void *argument, struct relay *relay)
+{
+	struct wrapped *wrapped = argument;
+
+	if (relay == wrapped->output && wrapped->output_marker.stage == MARKER_RUNNING)
+		send_signals(wrapped);
+}
+
+static void
+relay_ended(void *argument, struct relay *relay, const struct error *err)
+{
+	struct wrapped *wrapped = argument;
+
+	if (err != NULL && wrapped->failure.code == ERROR_NONE)
+		wrapped->failure = *err;
+	if (relay == wrapped->output)
+		wrapped->output = NULL;
+	else if (relay == wrapped->errors)
+		wrapped->errors = NULL;
+	else
+		wrapped->input = NULL;
+	relay_free(relay);
+	tell_if_ended(wrapped);
+}
+
+static const struct relay_events relay_events = { relay_marked, relay_ended };
+
+/* The token, once for the wrapper and once for the leader, ahead of everything else. */
+static int
+send_token(struct wrapped *wrapped, int input, struct error *err)
+{
+	char lines[2 * MARKER_TOKEN_SIZE + 1];
+	int length, result;
+
+	length = snprintf(lines, sizeof(lines), "%s\n%s\n", wrapped->token, wrapped->token);
+	if (wrapped->pty)
+		length = MARKER_TOKEN_SIZE;
+	result = descriptor_write(input, lines, (size_t)length, err);
+	explicit_bzero(lines, sizeof(lines));
+	return result;
+}
+
+/* A relay from a descriptor of the driver's to a new socket, whose other end is for the owner. */
+static struct relay *
+relay_out(struct wrapped *wrapped, int source, struct marker *marker, int *owner, struct error *err)
+{
+	int pair[2];
+
+	if (descriptor_pair(pair, err) != 0)
+		return NULL;
+	*owner = pair[0];
+	return relay_new(wrapped->setup.loop, source, pair[1], marker, &relay_events, wrapped);
+}
+
+/* A terminal goes both ways: the owner's end is one socket, each direction is a relay of its own. */
+static int
+relay_terminal(struct wrapped *wrapped, int terminal, int *owner, struct error *err)
+{
+	int pair[2], second_terminal, second_socket;
+
+	if (descriptor_pair(pair, err) != 0)
+		return -1;
+	*owner = pair[0];
+	second_terminal = dup(terminal);
+	second_socket = dup(pair[1]);
+	if (second_terminal < 0 || second_socket < 0)
+		return error_system(err, errno, "duplicate a terminal");
+	wrapped->output = relay_new(wrapped->setup.loop, terminal, pair[1], &wrapped->output_marker,
+	    &relay_events, wrapped);
+	wrapped->input = relay_new(
+	    wrapped->setup.loop, second_socket, second_terminal, NULL, &relay_events, wrapped);
+	return 0;
+}
+
+static int
+connect_owner(struct wrapped *wrapped, const struct driver_descriptors *inner,
+    struct driver_descriptors *owner, struct error *err)
+{
+	if (wrapped->pty)
+		return relay_terminal(wrapped, inner->output, &owner->output, err);
+	wrapped->output =
+	    relay_out(wrapped, inner->output, &wrapped->output_marker, &owner->output, err);
+	if (wrapped->output == NULL)
+		return -1;
+	wrapped->errors =
+	    relay_out(wrapped, inner->errors, &wrapped->errors_marker, &owner->errors, err);
+	owner->input = inner->input;
+	return wrapped->errors == NULL ? -1 : 0;
+}
+
+static void
+stream_started(void *argument, const struct driver_descriptors *inner, uint32_t pid)
+{
+	struct wrapped *wrapped = argument;
+	struct driver_descriptors owner = { -1, -1, -1 };
+	struct error err;
+
+	(void)pid;
+	if (send_token(wrapped, wrapped->pty ? inner->output : inner->input, &err) != 0 ||
+	    connect_owner(wrapped, inner, &owner, &err) != 0) {
+		wrapped->failure = err;
+		log_error("start a command: %s", err.message);
+	}
+	if (wrapped->close_input)
+		descriptor_close(&owner.input);
+	wrapped->events->started(wrapped->argument, &owner, 0);
+}
+
+static void
+stream_exited(void *argument, const struct driver_exit *ended, const struct error *err)
+{
+	struct wrapped *wrapped = argument;
+
+	wrapped->exited = true;
+	if (ended != NULL) {
+		wrapped->is_known = true;
+		wrapped->ended = *ended;
+	} else if (wrapped->failure.code == ERROR_NONE) {
+		wrapped->failure = *err;
+	}
+	/* The wrapper stays until no process of the group is left, so its own end means that they are gone. */
+	if (wrapped->told)
+		wrapped->events->gone(wrapped->argument);
+	else
+		tell_if_ended(wrapped);
+}
+
+static const struct driver_stream_events stream_events = { stream_started, stream_exited, NULL };
+
+/* argv of the wrapper: command.sh, its own arguments, and the command's argv. */
+static char **
+wrapper_argv(const struct driver_command *command)
+{
+	char pipe[] = "pipe", pty[] = "pty", keep[] = "keep", kill_word[] = "kill", grace[24];
+	char *directory, **argv, *arguments[5];
+	size_t i, count;
+
+	directory = memory_text(command->directory);
+	(void)snprintf(grace, sizeof(grace), "%u", (command->kill_grace + 999) / 1000);
+	arguments[0] = command->pty ? pty : pipe;
+	arguments[1] = command->keep_background ? keep : kill_word;
+	arguments[2] = grace;
+	arguments[3] = directory;
+	arguments[4] = NULL;
+	argv = script_argv("command", arguments);
+	memory_free(directory);
+	for (count = 0; argv[count] != NULL; count++)
+		continue;
+	for (i = 0; command->argv[i] != NULL; i++)
+		argv = memory_list_add(argv, count++, command->argv[i]);
+	return argv;
+}
+
+struct wrapped *
+wrapped_start(const struct wrapped_setup *setup, const struct driver_command *command,
+    const struct driver_stream_events *events, void *argument)
+{
+	struct driver_command outer = *command;
+	struct wrapped *wrapped;
+	char **argv;
+
+	wrapped = memory_zeroed(1, sizeof(*wrapped));
+	wrapped->setup = *setup;
+	wrapped->events = events;
+	wrapped->argument = argument;
+	wrapped->pty = command->pty;
+	wrapped->keep_background = command->keep_background;
+	wrapped->settle = loop_timer_new(setup->loop, settled, wrapped);
+	wrapped->close_input = !command->want_stdin && !command->pty;
+	marker_make_token(wrapped->token);
+	marker_init(&wrapped->output_marker, wrapped->token, false);
+	marker_init(&wrapped->errors_marker, wrapped->token, true);
+	argv = wrapper_argv(command);
+	outer.argv = argv;
+	outer.directory = "/"; /* the script goes where the command is to run, and says when it cannot */
+	outer.want_stdin = true;
+	wrapped->stream = setup->driver->start(setup->sandbox, &outer, &stream_events, wrapped);
+	memory_list_free(argv);
+	return wrapped;
+}
+
+void
+wrapped_signal(struct wrapped *wrapped, int number)
+{
+	if (signal_name(number) == NULL || wrapped->exited)
+		return;
+	if (wrapped->signal_count == SIGNALS_MAX) {
+		log_error("signal %d is dropped: %d wait to be sent", number, SIGNALS_MAX);
+		return;
+	}
+	wrapped->signals[wrapped->signal_count++] = number;
+	loop_timer_start(wrapped->settle, 0);
+}
+
+void
+wrapped_resize(struct wrapped *wrapped, uint32_t columns, uint32_t rows, uint32_t x_pixels,
+    uint32_t y_pixels)
+{
+	if (wrapped->stream != NULL && !wrapped->exited)
+		wrapped->setup.driver->resize(wrapped->stream, columns, rows, x_pixels, y_pixels);
+}
+
+static void
+last_signal_sent(void *argument, const struct driver_result *result, const struct error *err)
+{
+	(void)argument;
+	(void)result;
+	if (err != NULL)
+		log_error("KILL was not delivered: %s", err->message);
+}
+
+void
+wrapped_close(struct wrapped *wrapped)
+{
+	static const int last[] = { SIGKILL };
+	char **argv;
+
+	/* What it left running may be there by permission. */
+	if (!wrapped->exited && wrapped->output_marker.pid != 0 &&
+	    !(wrapped->told && wrapped->keep_background)) {
+		/* Nobody waits for it: the driver frees the operation when it is done. */
+		argv = signal_argv(wrapped, last, 1);
+		(void)wrapped->setup.driver->run(wrapped->setup.sandbox, argv, NULL, 0,
+		    SIGNAL_OUTPUT_MAX, last_signal_sent, NULL);
+		memory_list_free(argv);
+	}
+	free_wrapped(wrapped);
+}

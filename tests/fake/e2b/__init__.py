@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: ISC
+"""A fake E2B; see __main__.py."""

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: ISC */
+/* rwsd.conf(5) beside the table of options. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "conf/conf.h"
+#include "core/base/descriptor.h"
+#include "core/base/error.h"
+#include "core/base/memory.h"
+#include "core/base/number.h"
+
+/* How the page says what values an option takes: the beginning of its text. */
+static const char *
+described_type(const struct option *option, char *out, size_t size)
+{
+	static const char *const words[] = {
+		[OPTION_TEXT] = "Text",
+		[OPTION_PATH] = "Path.",
+		[OPTION_BOOLEAN] = "Boolean.",
+		[OPTION_LIST] = "List.",
+		[OPTION_PAIRS] = "Pairs.",
+		[OPTION_LINES] = "Lines.",
+		[OPTION_PATHS] = "Paths.",
+	};
+	char low[NUMBER_TEXT_MAX], high[NUMBER_TEXT_MAX];
+
+	switch (option->type) {
+	case OPTION_NUMBER:
+		(void)snprintf(
+		    out, size, "Number, %ld to %ld.", (long)option->min, (long)option->max);
+		return out;
+	case OPTION_DURATION:
+		number_format_duration(low, option->min);
+		number_format_duration(high, option->max);
+		break;
+	case OPTION_SIZE:
+		number_format_size(low, option->min);
+		number_format_size(high, option->max);
+		break;
+	default:
+		return words[option->type];
+	}
+	(void)snprintf(out, size, "%s, %s%s%s", option->type == OPTION_SIZE ? "Size" : "Duration",
+	    option->min == 0 ? "at most" : low, option->min == 0 ? " " : " to ", high);
+	return out;
+}
+
+/* Checks the part of the page on one option, text being what follows its heading. */
+static void
+check_entry(const struct option *option, char *text)
+{
+	char expected[128], word[32];
+	const char *choices, *type;
+	char *end;
+
+	end = strstr(text, "\n.Pq default");
+	assert_non_null(end);
+	(void)snprintf(expected, sizeof(expected), "\n.Pq default : %s\n",
+	    option->standard == NULL ? "none" : option->standard);
+	if (strncmp(end, expected, strlen(expected)) != 0)
+		fail_msg("rwsd.conf.5 has another default for %s", option->name);
+	*end = '\0';
+	if (option->type == OPTION_CHOICE) {
+		choices = option->choices;
+		for (; sscanf(choices, "%31s", word) == 1; choices += strcspn(choices, " ")) {
+			if (strstr(text, word) == NULL)
+				fail_msg(
+				    "rwsd.conf.5 does not explain %s = %s", option->name, word);
+			choices += strspn(choices, " ");
+		}
+	} else {
+		type = described_type(option, expected, sizeof(expected));
+		if (strncmp(text, type, strlen(type)) != 0)
+			fail_msg("rwsd.conf.5 does not say \"%s\" of %s", type, option->name);
+	}
+	*end = '\n';
+}
+
+/*
+ * The manual page and the table name the same options, each with its type, bounds and default. The
+ * page has an option as ".It Ic NAME", then its type, and last its default.
+ */
+static void
+manual_page_has_exactly_the_options_of_the_table(void **state)
+{
+	const struct option *option;
+	struct error err;
+	char *page, *at, name[64], heading[80];
+	size_t listed, rows;
+
+	(void)state;
+	page = descriptor_read_file(AT_FDCWD, "conf/rwsd.conf.5", 1 << 20, NULL, &err);
+	if (page == NULL) {
+		fail_msg("%s (tests run at the top of the tree)", err.message);
+		return;
+	}
+	rows = 0;
+	for (option = conf_options; option->name != NULL; option++, rows++) {
+		(void)snprintf(heading, sizeof(heading), "\n.It Ic %s\n", option->name);
+		at = strstr(page, heading);
+		if (at == NULL)
+			fail_msg("rwsd.conf.5 does not explain %s", option->name);
+		else
+			check_entry(option, at + strlen(heading));
+	}
+	listed = 0;
+	for (at = page; (at = strstr(at, "\n.It Ic ")) != NULL; at++, listed++) {
+		assert_int_equal(sscanf(at, "\n.It Ic %63s", name), 1);
+		for (option = conf_options; option->name != NULL; option++)
+			if (strcmp(option->name, name) == 0)
+				break;
+		if (option->name == NULL)
+			fail_msg("rwsd.conf.5 explains %s, which is no option", name);
+	}
+	assert_int_equal(listed, rows);
+	memory_free(page);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(manual_page_has_exactly_the_options_of_the_table),
+	};
+
+	return cmocka_run_group_tests_name("conf page", tests, NULL, NULL);
+}
