@@ -167,6 +167,9 @@ int sftp_file_attributes(
 /* Applies a change to a pending file; -1 with err, or 1 when only the worker can. */
 int sftp_file_change(struct sftp_file *file, const struct file_change *change, struct error *err);
 
+/* sftp_handle.c: answers reads that waited for bytes which are here now, as far as there is room. */
+void sftp_answer_waits(struct sftp_file *file);
+
 /* sftp_handle.c: the new handle or NULL when there are too many; and the one that the packet names.
  */
 struct sftp_handle *sftp_handle_new(struct sftp *sftp, const char *path);
