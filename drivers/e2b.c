@@ -98,7 +98,7 @@ begin_release(void *argument)
 	path = memory_text_format("/sandboxes/%s%s", sandbox->id, destroys ? "" : "/pause");
 	body = destroys ? NULL : json_object_new_object();
 	sandbox->releasing = e2b_control_call(sandbox, destroys ? "DELETE" : "POST", path, body,
-	    HTTP_IDEMPOTENT, RELEASE_TIMEOUT, releasing_done, sandbox);
+	    RELEASE_TIMEOUT, releasing_done, sandbox);
 	memory_free(path);
 }
 
