@@ -198,6 +198,13 @@ struct driver {
 
 	/* Frees the stream; no event comes any more. Ends a command that still runs with KILL. */
 	void (*close_stream)(struct driver_stream *stream);
+
+	/*
+	 * NULL, or for a connected sandbox: a socket to a file server of the driver's own that speaks
+	 * core/file_protocol.h and passes descriptors of the files themselves. It is the caller's;
+	 * -1 with err when there is none (UNSUPPORTED: then core/ makes it up).
+	 */
+	int (*open_files)(struct driver_sandbox *sandbox, struct error *err);
 };
 
 /* The drivers of this build, NULL-ended; in drivers/kinds.c and, with their code, drivers/driver.c. */

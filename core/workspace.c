@@ -13,6 +13,7 @@
 #include "core/base/option.h"
 #include "core/command.h"
 #include "core/driver.h"
+#include "core/files.h"
 #include "core/scripts.h"
 #include "core/workspace.h"
 
@@ -53,10 +54,15 @@ struct workspace {
 	char *id, *directory, *root, *shell;
 	bool created;
 	struct command *commands;
+	struct files *files;
 
 	bool dispose;
 	workspace_done_fn *done;
 	void *done_argument;
+	/* while it is put away for now only */
+	enum driver_release away;
+	workspace_done_fn *away_done;
+	void *away_argument;
 };
 
 static void release_sandbox(struct workspace *workspace);
@@ -332,6 +338,8 @@ soon_expired(void *argument)
 		connect_sandbox(workspace);
 	else if (workspace->stage == STAGE_READY)
 		tell_waiters(workspace, NULL);
+	else if (workspace->stage == STAGE_RELEASING && workspace->commands == NULL)
+		release_sandbox(workspace);
 }
 
 struct workspace *
@@ -344,6 +352,7 @@ workspace_new(const struct workspace_setup *setup, struct error *err)
 	workspace->soon = loop_timer_new(setup->loop, soon_expired, workspace);
 	workspace->slow = loop_timer_new(setup->loop, slow_expired, workspace);
 	workspace->deadline = loop_timer_new(setup->loop, deadline_expired, workspace);
+	workspace->files = files_new(workspace);
 	if (open_driver(workspace, err) != 0) {
 		workspace_free(workspace);
 		return NULL;
@@ -356,6 +365,7 @@ workspace_free(struct workspace *workspace)
 {
 	if (workspace == NULL)
 		return;
+	files_free(workspace->files);
 	loop_timer_free(workspace->soon);
 	loop_timer_free(workspace->slow);
 	loop_timer_free(workspace->deadline);
@@ -452,10 +462,21 @@ workspace_login(const struct workspace *workspace)
 	return workspace->setup.name;
 }
 
+struct files *
+workspace_files(const struct workspace *workspace)
+{
+	return workspace->files;
+}
+
 bool
 workspace_busy(const struct workspace *workspace)
 {
-	return workspace->commands != NULL;
+	const struct command *command;
+
+	for (command = workspace->commands; command != NULL; command = command_next(command))
+		if (command_busy(command))
+			return true;
+	return false;
 }
 
 void
@@ -479,12 +500,28 @@ workspace_remove_command(struct workspace *workspace, struct command *command)
 		release_sandbox(workspace);
 }
 
+/* Put away for now: whoever asked for it meanwhile connects anew. */
+static void
+released_for_now(struct workspace *workspace, const struct error *err)
+{
+	workspace_done_fn *done = workspace->away_done;
+
+	workspace->away_done = NULL;
+	workspace->stage = STAGE_CLOSED;
+	done(workspace->away_argument, err);
+	if (workspace->waiters != NULL)
+		loop_timer_start(workspace->soon, 0);
+}
+
 static void
 released(void *argument, const struct error *err)
 {
 	struct workspace *workspace = argument;
 
-	workspace->done(workspace->done_argument, err);
+	if (workspace->away_done != NULL)
+		released_for_now(workspace, err);
+	else
+		workspace->done(workspace->done_argument, err);
 }
 
 static enum driver_release
@@ -510,24 +547,69 @@ release_sandbox(struct workspace *workspace)
 {
 	enum driver_release release;
 
-	release = workspace->dispose ? choose_release(workspace) : DRIVER_KEEP;
+	if (workspace->away_done != NULL)
+		release = workspace->away;
+	else
+		release = workspace->dispose ? choose_release(workspace) : DRIVER_KEEP;
 	workspace->setup.driver->release(workspace->sandbox, release, released, workspace);
+}
+
+static void
+kill_commands(struct workspace *workspace)
+{
+	struct command *command, *next;
+
+	for (command = workspace->commands; command != NULL; command = next) {
+		next = command_next(command);
+		command_kill(command);
+	}
+}
+
+int
+workspace_put_away(struct workspace *workspace, bool destroy, workspace_done_fn *done,
+    void *argument, struct error *err)
+{
+	const struct driver_kind *kind = workspace->setup.driver->kind;
+
+	if (workspace->stage != STAGE_READY)
+		return error_set(err, ERROR_BUSY, "the sandbox is being started or stopped");
+	if (destroy && settings_boolean(workspace->setup.settings, "never_delete"))
+		return error_set(err, ERROR_DENIED, "never_delete is on for this login");
+	if (!destroy && (kind->supports & DRIVER_STOP) == 0)
+		return error_set(err, ERROR_UNSUPPORTED, "%s cannot stop a sandbox", kind->name);
+	workspace->away = destroy ? DRIVER_DESTROY : DRIVER_STOPPED;
+	workspace->away_done = done;
+	workspace->away_argument = argument;
+	workspace->stage = STAGE_RELEASING;
+	if (workspace->commands == NULL)
+		loop_timer_start(workspace->soon, 0);
+	else
+		kill_commands(workspace);
+	return 0;
 }
 
 void
 workspace_release(struct workspace *workspace, bool dispose, workspace_done_fn *done, void *argument)
 {
-	struct command *command, *next;
 	struct error err;
 	bool was_used;
 
 	was_used = workspace->stage == STAGE_READY;
+	error_set(&err, ERROR_UNAVAILABLE, "the workspace is being released");
+	if (workspace->away_done != NULL) {
+		/* Its way is the same, but for who is told at the end. */
+		workspace->away_done(workspace->away_argument, &err);
+		workspace->away_done = NULL;
+		workspace->done = done;
+		workspace->done_argument = argument;
+		workspace->dispose = dispose;
+		return;
+	}
 	workspace->done = done;
 	workspace->done_argument = argument;
 	workspace->dispose = dispose;
 	stop_connecting(workspace);
 	workspace->stage = STAGE_RELEASING;
-	error_set(&err, ERROR_UNAVAILABLE, "the workspace is being released");
 	tell_waiters(workspace, &err);
 	if (!was_used || workspace->sandbox == NULL) {
 		done(argument, NULL);
@@ -537,8 +619,5 @@ workspace_release(struct workspace *workspace, bool dispose, workspace_done_fn *
 		release_sandbox(workspace);
 		return;
 	}
-	for (command = workspace->commands; command != NULL; command = next) {
-		next = command_next(command);
-		command_kill(command);
-	}
+	kill_commands(workspace);
 }

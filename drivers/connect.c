@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "drivers/connect.h"
 #include "drivers/http_answer.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 enum {
 	FLAG_COMPRESSED = 1,

@@ -18,7 +18,7 @@
 #include "core/base/option.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 /* ms; the server itself gives up after 70 s. */
 #define START_TIMEOUT 90000

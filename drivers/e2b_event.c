@@ -12,7 +12,7 @@
 #include "core/base/memory.h"
 #include "core/base/number.h"
 #include "drivers/e2b_event.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 #define SIGNAL_PREFIX "signal: "
 #define CORE_SUFFIX " (core dumped)"

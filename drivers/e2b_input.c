@@ -17,7 +17,7 @@
 #include "core/pump.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 /* Bytes from the descriptor that wait. */
 #define SOURCE_MAX 262144

@@ -13,7 +13,7 @@
 #include "core/base/memory.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 #define MINUTE INT64_C(60000)
 

@@ -22,7 +22,7 @@
 #include "drivers/connect.h"
 #include "drivers/e2b_driver.h"
 #include "drivers/e2b_start.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 /* Times a broken stream is connected to again, and ms before that, doubled each time. */
 #define CONNECTS_MAX 4

@@ -14,7 +14,7 @@
 #include "core/scripts.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_start.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 /* envd keeps 16 bits of a window's size. */
 #define SIZE_MAX_CELLS 65535U

@@ -13,7 +13,7 @@
 #include "core/signal_name.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 /* Bytes that wait for a reader; one event more may come on top. */
 #define SINK_MAX 65536

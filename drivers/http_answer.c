@@ -14,7 +14,7 @@
 #include "core/base/utf8.h"
 #include "drivers/http.h"
 #include "drivers/http_answer.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 /* Longer explanations are cut. */
 #define TEXT_MAX 240

@@ -114,6 +114,7 @@ lose_all(struct driver_sandbox *sandbox, const struct error *err)
 {
 	bool closed = false;
 
+	/* cppcheck-suppress autoVariables; taken back below, unless the sandbox is gone */
 	sandbox->closed = &closed;
 	while (!closed && local_stream_lose(sandbox, err))
 		continue;
@@ -426,6 +427,24 @@ local_close(struct driver_sandbox *sandbox)
 	memory_free(sandbox);
 }
 
+static int
+local_open_files(struct driver_sandbox *sandbox, struct error *err)
+{
+	struct message message;
+	int pair[2];
+
+	if (strcmp(settings_text(sandbox->context.settings, "files"), "native") != 0)
+		return error_set(err, ERROR_UNSUPPORTED, "the login asks for the script");
+	if (sandbox->state != LOCAL_RUNNING)
+		return error_set(err, ERROR_UNAVAILABLE, "the sandbox does not run");
+	if (descriptor_pair(pair, err) != 0)
+		return -1;
+	message_start(&message, LOCAL_FILES);
+	message.fd = pair[1];
+	peer_send(sandbox->init, &message);
+	return pair[0];
+}
+
 const struct driver driver_local = {
 	.kind = &driver_local_kind,
 	.open = local_open,
@@ -441,4 +460,5 @@ const struct driver driver_local = {
 	.resize = local_stream_resize,
 	.signal = local_stream_signal,
 	.close_stream = local_stream_close,
+	.open_files = local_open_files,
 };

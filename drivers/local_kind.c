@@ -25,6 +25,13 @@ static const struct option local_options[] = {
 	    .choices = "none host",
 	    .help =
 		"What a local sandbox reaches: nothing but itself, or all that this machine does." },
+	{ .name = "files",
+	    .type = OPTION_CHOICE,
+	    .scope = OPTION_LOGIN,
+	    .standard = "native",
+	    .choices = "native script",
+	    .help = "How files of a local sandbox are reached: by the gateway's own server in it, or by "
+		    "the script that serves every other driver." },
 	{ .name = NULL },
 };
 

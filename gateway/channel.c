@@ -16,12 +16,18 @@
 #include "core/base/peer.h"
 #include "core/signal_name.h"
 #include "gateway/channel.h"
+#include "gateway/scp.h"
+#include "gateway/scp_command.h"
+#include "gateway/service.h"
 #include "gateway/session_state.h"
+#include "gateway/sftp.h"
 
 #define ENVIRONMENT_MAX 256
 #define ENVIRONMENT_ENTRY_MAX 32768
 #define COMMAND_MAX 262144
 #define STATUS_FAILED 255
+/* ms without a channel after which a connection that stays gives back what it can. */
+#define REST_WAIT 1000
 /* More than libssh's buffer of a channel may hold before the connection is cut (channel_stream.c). */
 #define HELD_MAX (6U * 1024U * 1024U)
 
@@ -93,29 +99,85 @@ start_command(struct channel *channel, enum command_kind kind, const char *text)
 	return 0;
 }
 
+int
+channel_serve(
+    struct channel *channel, const struct service *service, void *argument, struct buffer *output)
+{
+	if (channel->stage != CHANNEL_IDLE || channel->session->draining)
+		return -1;
+	channel->service = service;
+	channel->service_argument = argument;
+	channel->service_output = output;
+	channel->input.ready = true;
+	channel->stage = CHANNEL_RUNNING;
+	return 0;
+}
+
+void
+channel_service_resume(struct channel *channel)
+{
+	channel->input.ready = true;
+}
+
+void
+channel_service_end(struct channel *channel, uint32_t status)
+{
+	channel->has_ended = true;
+	channel->ended.status = status;
+	channel->input.ended = true;
+}
+
+void
+channel_service_fail(struct channel *channel, const struct error *err)
+{
+	if (channel->has_ended)
+		return;
+	channel_service_end(channel, STATUS_FAILED);
+	channel->ended.failed = true;
+	channel->ended.failure = *err;
+}
+
 static int
 request_shell(ssh_session ssh, ssh_channel ssh_channel, void *argument)
 {
+	struct channel *channel = argument;
+
 	(void)ssh;
 	(void)ssh_channel;
-	return start_command(argument, COMMAND_SHELL, NULL) == 0 ? 0 : 1;
+	if (channel->session->forced == FORCED_SFTP)
+		return sftp_start(channel) == 0 ? 0 : 1;
+	return start_command(channel, COMMAND_SHELL, NULL) == 0 ? 0 : 1;
 }
 
 static int
 request_exec(ssh_session ssh, ssh_channel ssh_channel, const char *command, void *argument)
 {
+	struct channel *channel = argument;
+	struct scp_command copy;
+
 	(void)ssh;
 	(void)ssh_channel;
-	return start_command(argument, COMMAND_EXEC, command) == 0 ? 0 : 1;
+	if (channel->session->forced == FORCED_SFTP)
+		return sftp_start(channel) == 0 ? 0 : 1;
+	/* On a pty the bytes of the protocol would not come through; there it is only a command. */
+	if (channel->session->forced == FORCED_NONE && !channel->pty &&
+	    scp_command_parse(command, &copy))
+		return scp_start(channel, &copy) == 0 ? 0 : 1;
+	return start_command(channel, COMMAND_EXEC, command) == 0 ? 0 : 1;
 }
 
 static int
 request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *argument)
 {
+	struct channel *channel = argument;
+
 	(void)ssh;
 	(void)ssh_channel;
-	(void)argument;
-	log_info("subsystem %s was refused: there is none of this name", name);
+	if (strcmp(name, "sftp") == 0 && channel->session->forced != FORCED_COMMAND)
+		return sftp_start(channel) == 0 ? 0 : 1;
+	if (strcmp(name, "rws") == 0 && channel->session->forced == FORCED_NONE)
+		return start_command(channel, COMMAND_RWS, NULL) == 0 ? 0 : 1;
+	log_info("subsystem %s was refused: there is none of this name for this key", name);
 	return 1;
 }
 
@@ -257,6 +319,8 @@ static void
 free_channel(struct channel *channel)
 {
 	release_command(channel);
+	if (channel->service != NULL)
+		channel->service->close(channel->service_argument);
 	stream_close(&channel->input);
 	stream_close(&channel->output);
 	stream_close(&channel->errors);
@@ -271,7 +335,9 @@ free_channel(struct channel *channel)
 	command_exit_free(&channel->ended);
 	memory_list_free(channel->environment);
 	memory_free(channel->term);
-	channel->session->channel_count--;
+	/* Not at once: libssh keeps the channel's buffers until the client has closed it too. */
+	if (--channel->session->channel_count == 0)
+		loop_timer_start(channel->session->rest, REST_WAIT);
 	memory_free(channel);
 }
 
@@ -319,7 +385,8 @@ static bool
 finish(struct channel *channel)
 {
 	if (!channel->has_ended || channel->stage == CHANNEL_CLOSED || channel->output_held.length > 0 ||
-	    channel->output.fd >= 0 || channel->errors.fd >= 0)
+	    channel->output.fd >= 0 || channel->errors.fd >= 0 ||
+	    (channel->service != NULL && channel->service_output->length > 0))
 		return false;
 	if (say_last_words(channel))
 		return true;
@@ -373,6 +440,8 @@ channels_free(struct session *session)
 static void
 fail_channel(struct channel *channel, const struct error *err)
 {
+	if (channel->service != NULL)
+		channel_service_fail(channel, err);
 	if (channel->command == 0 || channel->has_ended)
 		return;
 	channel->has_ended = true;

@@ -18,6 +18,7 @@
 
 struct loop_timer;
 struct loop_watch;
+struct service;
 struct session;
 
 /* One descriptor of a command. */
@@ -50,6 +51,11 @@ struct channel {
 	uint32_t columns, rows, x_pixels, y_pixels;
 	char **environment;
 	size_t environment_count;
+
+	/* or a service in its place: then all streams stay closed */
+	const struct service *service;
+	void *service_argument;
+	struct buffer *service_output;
 
 	/* towards the command */
 	struct stream input;      /* a pty's descriptor is output.fd; input.fd is then its duplicate */
@@ -105,6 +111,12 @@ int channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t 
 bool channel_stream_advance(struct channel *channel);
 void channel_stream_watch(struct channel *channel);
 void channel_quiet_expired(void *argument);
+
+/*
+ * Gives back the memory that a transfer has touched, up to 5 MiB that a connection would hold for as long
+ * as it is open. For a time when nothing moves; it costs a fraction of a millisecond.
+ */
+void channels_rest(void);
 
 /* Writes to the client's stderr (stdout on a pty); what does not fit now is held. */
 void channel_say(struct channel *channel, const char *text);

@@ -5,7 +5,9 @@
  * whose window is what holds the client back, until the command takes it.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 #include "core/base/message.h"
 #include "core/base/peer.h"
 #include "gateway/channel.h"
+#include "gateway/service.h"
 #include "gateway/session_state.h"
 
 #define OUTPUT_ROUND 262144
@@ -31,8 +34,11 @@
 /* ms; how long a pty whose command has ended may be held open in silence by somebody else. */
 #define QUIET_WAIT 250
 
-/* Shared by all channels of the process; pages that are never touched cost nothing. */
-static unsigned char scratch[WINDOW_MAX];
+/*
+ * Shared by all channels of the process, and empty whenever the loop waits. Pages that are never touched
+ * cost nothing; those that were go back in channels_rest, for which they must begin a page of any size.
+ */
+static unsigned char scratch[WINDOW_MAX] __attribute__((aligned(65536)));
 
 static void
 stream_ready(void *argument, unsigned events)
@@ -79,9 +85,34 @@ stream_close(struct stream *stream)
 static void
 end_input(struct channel *channel)
 {
+	if (channel->service != NULL) {
+		channel->input.ended = true;
+		channel->service->ended(channel->service_argument);
+		return;
+	}
 	if (channel->input.fd >= 0 && !channel->pty)
 		(void)shutdown(channel->input.fd, SHUT_WR);
 	stream_close(&channel->input);
+}
+
+static size_t
+give_service(struct channel *channel, const unsigned char *data, size_t size)
+{
+	size_t taken;
+
+	if (!channel->input.ready)
+		return 0;
+	taken = channel->service->take(channel->service_argument, data, size);
+	if (taken < size)
+		channel->input.ready = false;
+	return taken;
+}
+
+/* Is there, or can there be, somebody who takes input? */
+static bool
+has_taker(const struct channel *channel)
+{
+	return channel->service != NULL || channel->input.fd >= 0;
 }
 
 /* Writes what the command takes now; nobody reads any more: what comes is dropped, as sshd does. */
@@ -92,6 +123,8 @@ write_input(struct channel *channel, const unsigned char *data, size_t size)
 
 	if (channel->input.ended)
 		return size;
+	if (channel->service != NULL)
+		return give_service(channel, data, size);
 	written = write(channel->input.fd, data, size);
 	if (written >= 0) {
 		if ((size_t)written < size)
@@ -122,7 +155,7 @@ channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size
 	if (is_stderr != 0 || channel->stage == CHANNEL_CLOSED)
 		return (int)size;
 	written = 0;
-	if (channel->input_held.length == 0 && (channel->input.ended || channel->input.fd >= 0))
+	if (channel->input_held.length == 0 && (channel->input.ended || has_taker(channel)))
 		written = write_input(channel, data, size);
 	channel->taken += written;
 	channel->unread = size - written;
@@ -183,7 +216,7 @@ take_unread(struct channel *channel)
 	int got;
 
 	if (channel->unread == 0 || channel->input_held.length > 0 ||
-	    (!channel->input.ended && (channel->input.fd < 0 || !channel->input.ready)))
+	    (!channel->input.ended && (!has_taker(channel) || !channel->input.ready)))
 		return;
 	place = buffer_reserve(&channel->input_held, channel->unread);
 	if (place == NULL) {
@@ -341,6 +374,30 @@ advance_output(struct channel *channel, struct stream *stream)
 	return true;
 }
 
+/* Moves one round of a service's output to the client; true when there was something to move. */
+static bool
+advance_service(struct channel *channel)
+{
+	struct buffer *output = channel->service_output;
+	uint32_t size;
+	int written;
+
+	size = ssh_channel_window_size(channel->ssh);
+	if (size > OUTPUT_ROUND)
+		size = OUTPUT_ROUND;
+	if (size > output->length)
+		size = (uint32_t)output->length;
+	if (size == 0)
+		return false;
+	written = ssh_channel_write(channel->ssh, buffer_data(output), size);
+	if (written <= 0)
+		return false;
+	buffer_consume(output, (size_t)written);
+	if (!channel->has_ended)
+		channel->service->drained(channel->service_argument);
+	return true;
+}
+
 bool
 channel_stream_advance(struct channel *channel)
 {
@@ -350,6 +407,8 @@ channel_stream_advance(struct channel *channel)
 	if (!channel->session->writable)
 		return false;
 	moved = flush_held_output(channel);
+	if (channel->service != NULL && advance_service(channel))
+		moved = true;
 	if (advance_output(channel, &channel->errors))
 		moved = true;
 	if (advance_output(channel, &channel->output))
@@ -362,6 +421,14 @@ watch_stream(struct stream *stream, bool wanted, unsigned events)
 {
 	if (stream->watch != NULL)
 		loop_watch_change(stream->watch, wanted && !stream->ready ? events : 0);
+}
+
+void
+channels_rest(void)
+{
+	if (madvise(scratch, sizeof(scratch), MADV_DONTNEED) != 0)
+		log_debug("the scratch memory stays: errno %d", errno);
+	(void)malloc_trim(0);
 }
 
 void

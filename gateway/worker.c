@@ -31,6 +31,7 @@
 #include "core/base/process.h"
 #include "core/driver.h"
 #include "core/workspace.h"
+#include "gateway/rpc_job.h"
 #include "gateway/worker.h"
 
 /* ms for the provider to take the sandbox back, before the process ends all the same. */
@@ -244,6 +245,7 @@ main(int argc, char **argv)
 	if (result != 0)
 		log_error("%s", err.message);
 	link_close_all(&worker);
+	job_free_all(&worker);
 	workspace_free(worker.workspace);
 	settings_free(worker.settings);
 	peer_free(state.listener);

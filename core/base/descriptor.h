@@ -7,9 +7,17 @@
 #include <sys/types.h>
 
 struct error;
+struct stat;
 
 /* Closes *fd unless it is -1, and makes it -1. */
 void descriptor_close(int *fd);
+
+/* Another descriptor, close-on-exec, of the same file; without any left the process ends. */
+int descriptor_duplicate(int fd);
+
+/* As fstat(2), by a call that names no path: which a process without files may make. */
+
+int descriptor_stat(int fd, struct stat *status);
 
 int descriptor_nonblock(int fd, struct error *err);
 

@@ -38,6 +38,7 @@ class Exchange:
         self.finished = False
         self.sent = self.events = 0
         self.held = bytearray()
+        self.close_stream = None        # how a stream with an end of its own (a WebSocket) is closed by `then: close`
         self.triggered = False
         self.wedged = False             # the client is gone but the server side has not noticed
         self._watch_request_body()
@@ -149,6 +150,8 @@ class Exchange:
             return
         if then == "stall":
             await self.closed
+        elif then == "close" and self.close_stream:
+            await self.close_stream(self.action.get("close_code", 1000), self.action.get("close_reason", ""))
         elif self.action.get("how") == "end":
             self.finished = True
             self.entry["ended"] = "end"
@@ -184,9 +187,11 @@ class Exchange:
         await self._before_answer()
         self.entry["status"] = status
         self.response = web.StreamResponse(status=status, headers=headers)
+        if status != 101 and "Upgrade" in self.request.headers:
+            self.response.force_close()             # aiohttp parses no further request after such a one
         if length is not None:
             self.response.content_length = length
-        elif status in (204, 304):
+        elif status in (101, 204, 304):
             self.response._length_check = False     # else aiohttp closes the connection after it
         elif self.request.version >= (1, 1):
             self.response.enable_chunked_encoding()
@@ -218,12 +223,15 @@ class Exchange:
                 await asyncio.sleep(self.action.get("dribble_ms", 0) / 1000)
 
     async def frame(self, flags, payload):
-        """One enveloped message of a stream (5-byte header); what after_events and frame faults count."""
+        """One enveloped message of a stream (5-byte header)."""
+        await self.message(struct.pack(">BI", flags, len(payload)) + payload, lambda kind: spoil(kind, payload))
+
+    async def message(self, data, spoil_as):
+        """One framed message of a stream: what after_events and frame faults count. spoil_as(kind) is a broken one."""
         self.events += 1
         spoilt = self.action.get("frame")
-        data = struct.pack(">BI", flags, len(payload)) + payload
         if spoilt and spoilt.get("n", 1) == self.events:
-            data = spoil(spoilt["kind"], payload)
+            data = spoil_as(spoilt["kind"])
         self.held += data
         if self.events % self.action.get("coalesce", 1):
             return
@@ -266,7 +274,7 @@ async def wait_acknowledged(sock):
     for _ in range(2000):
         try:
             left = struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0]
-        except OSError:
+        except (OSError, ValueError):       # it is closed
             return
         if left == 0:
             return
