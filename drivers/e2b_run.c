@@ -136,12 +136,9 @@ static const struct e2b_process_events run_events = {
 };
 
 struct driver_operation *
-e2b_run_in(struct driver_sandbox *sandbox, const char *directory, char *const *argv,
+e2b_run_command(struct driver_sandbox *sandbox, const struct driver_command *command,
     const void *input, size_t input_size, size_t max_output, driver_result_fn *done, void *argument)
 {
-	struct driver_command command = {
-		.argv = argv, .directory = directory, .want_stdin = input_size > 0
-	};
 	struct e2b_run *run;
 
 	run = memory_zeroed(1, sizeof(*run));
@@ -155,7 +152,7 @@ e2b_run_in(struct driver_sandbox *sandbox, const char *directory, char *const *a
 		memcpy(run->data, input, input_size);
 	}
 	e2b_operation_link(sandbox, &run->operation, destroy);
-	run->process = e2b_process_start(sandbox, &command, &run_events, run);
+	run->process = e2b_process_start(sandbox, command, &run_events, run);
 	return &run->operation;
 }
 
@@ -164,5 +161,9 @@ struct driver_operation *
 e2b_run(struct driver_sandbox *sandbox, char *const *argv, const void *input, size_t input_size,
     size_t max_output, driver_result_fn *done, void *argument)
 {
-	return e2b_run_in(sandbox, "/", argv, input, input_size, max_output, done, argument);
+	struct driver_command command = {
+		.argv = argv, .directory = "/", .want_stdin = input_size > 0
+	};
+
+	return e2b_run_command(sandbox, &command, input, input_size, max_output, done, argument);
 }
