@@ -27,6 +27,8 @@
 #define INPUT_MAX (1024U * 1024U)
 #define ENTRIES_MAX ((size_t)64 << 20)
 #define BLOCK_SIZE 10240
+/* The end of a tar file: readers do without, but then one that was cut between two entries looks whole. */
+#define END_SIZE 1024U
 
 /* The thread's side. */
 struct work {
@@ -48,6 +50,7 @@ struct archive_copy {
 	struct loop_watch *input_watch, *output_watch;
 	struct buffer waiting; /* for the thread */
 	struct buffer copied;  /* not yet taken by the owner */
+	size_t zeros;          /* with which the input ends so far */
 	bool input_ended;
 };
 
@@ -276,6 +279,8 @@ finish(struct archive_copy *copy)
 	(void)pthread_join(copy->thread, NULL);
 	stop_watching(&copy->input_watch, &copy->input);
 	stop_watching(&copy->output_watch, &copy->output);
+	if (work->err.code == ERROR_NONE && copy->zeros < END_SIZE)
+		error_set(&work->err, ERROR_INVALID, "the archive is cut: it has no end");
 	copy->events->done(copy->argument, &work->entries, work->files, work->bytes,
 	    work->err.code == ERROR_NONE ? NULL : &work->err);
 	archive_names_free(work->names);
@@ -406,6 +411,16 @@ archive_copy_new(struct loop *loop, uint64_t max_bytes, const struct archive_eve
 	return copy;
 }
 
+static void
+count_zeros(struct archive_copy *copy, const unsigned char *data, size_t size)
+{
+	size_t zeros;
+
+	for (zeros = 0; zeros < size && data[size - 1 - zeros] == 0; zeros++)
+		continue;
+	copy->zeros = zeros == size ? copy->zeros + size : zeros;
+}
+
 size_t
 archive_copy_input(struct archive_copy *copy, const void *data, size_t size)
 {
@@ -414,6 +429,7 @@ archive_copy_input(struct archive_copy *copy, const void *data, size_t size)
 	if (size > buffer_room(&copy->waiting))
 		size = buffer_room(&copy->waiting);
 	(void)buffer_append(&copy->waiting, data, size);
+	count_zeros(copy, data, size);
 	loop_watch_change(copy->input_watch, LOOP_WRITE);
 	return size;
 }

@@ -3,6 +3,7 @@
  * The reader of the rws subsystem with everything behind it: lines of JSON, batches, MCP, parameters of
  * every operation. The sandbox is a stub, so an operation fails where it would leave the worker.
  */
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rpc *rpc;
 	unsigned round;
 
+	(void)signal(SIGPIPE, SIG_IGN);
 	log_set_level(LOG_LEVEL_ERROR);
 	stub_worker_open(&worker);
 	rpc = rpc_open(&worker, environment, ignore_end, NULL, &ends, NULL);

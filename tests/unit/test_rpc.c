@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The reader of the rws subsystem: lines in, lines out, whatever comes. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -554,5 +555,6 @@ main(void)
 		TEST(mcp_tells_a_failed_tool_as_a_result),
 	};
 
+	(void)signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
