@@ -27,8 +27,9 @@
 #define INPUT_MAX (1024U * 1024U)
 #define ENTRIES_MAX ((size_t)64 << 20)
 #define BLOCK_SIZE 10240
-/* The end of a tar file: readers do without, but then one that was cut between two entries looks whole. */
-#define END_SIZE 1024U
+/* The end of a tar file: readers do without, but then one that was cut between two entries looks
+ * whole. */
+#define END_SIZE 512
 
 /* The thread's side. */
 struct work {
@@ -50,7 +51,6 @@ struct archive_copy {
 	struct loop_watch *input_watch, *output_watch;
 	struct buffer waiting; /* for the thread */
 	struct buffer copied;  /* not yet taken by the owner */
-	size_t zeros;          /* with which the input ends so far */
 	bool input_ended;
 };
 
@@ -200,16 +200,23 @@ static int
 copy_entries(struct work *work, struct archive *in, struct archive *out)
 {
 	struct archive_entry *entry;
+	int64_t end;
 	int status;
 
-	while (
-	    (status = archive_read_next_header(in, &entry)) == ARCHIVE_OK || status == ARCHIVE_WARN)
+	end = 0;
+	while ((status = archive_read_next_header(in, &entry)) == ARCHIVE_OK ||
+	       status == ARCHIVE_WARN) {
 		if (copy_entry(work, in, out, entry) != 0)
 			return -1;
+		(void)archive_read_data_skip(in);
+		end = archive_filter_bytes(in, 0);
+	}
 	if (status != ARCHIVE_EOF)
 		return error_set(&work->err, ERROR_INVALID,
 		    "no tar archive, or a damaged one: %.200s",
 		    archive_error_string(in) == NULL ? "no reason" : archive_error_string(in));
+	if (archive_filter_bytes(in, 0) - end < END_SIZE)
+		return error_set(&work->err, ERROR_INVALID, "the archive is cut: it has no end");
 	if (archive_write_close(out) != ARCHIVE_OK)
 		return error_set(&work->err, ERROR_ABORTED, "nobody takes the archive");
 	return archive_names_finish(work->names, &work->entries, &work->err);
@@ -279,8 +286,6 @@ finish(struct archive_copy *copy)
 	(void)pthread_join(copy->thread, NULL);
 	stop_watching(&copy->input_watch, &copy->input);
 	stop_watching(&copy->output_watch, &copy->output);
-	if (work->err.code == ERROR_NONE && copy->zeros < END_SIZE)
-		error_set(&work->err, ERROR_INVALID, "the archive is cut: it has no end");
 	copy->events->done(copy->argument, &work->entries, work->files, work->bytes,
 	    work->err.code == ERROR_NONE ? NULL : &work->err);
 	archive_names_free(work->names);
@@ -411,16 +416,6 @@ archive_copy_new(struct loop *loop, uint64_t max_bytes, const struct archive_eve
 	return copy;
 }
 
-static void
-count_zeros(struct archive_copy *copy, const unsigned char *data, size_t size)
-{
-	size_t zeros;
-
-	for (zeros = 0; zeros < size && data[size - 1 - zeros] == 0; zeros++)
-		continue;
-	copy->zeros = zeros == size ? copy->zeros + size : zeros;
-}
-
 size_t
 archive_copy_input(struct archive_copy *copy, const void *data, size_t size)
 {
@@ -429,7 +424,6 @@ archive_copy_input(struct archive_copy *copy, const void *data, size_t size)
 	if (size > buffer_room(&copy->waiting))
 		size = buffer_room(&copy->waiting);
 	(void)buffer_append(&copy->waiting, data, size);
-	count_zeros(copy, data, size);
 	loop_watch_change(copy->input_watch, LOOP_WRITE);
 	return size;
 }
