@@ -39,7 +39,7 @@ struct wrapped {
 	void *argument;
 	struct driver_stream *stream;
 	struct transport *transport; /* instead of stream */
-	bool pty;
+	bool pty, keep_background;
 	bool close_input;
 	char token[MARKER_TOKEN_SIZE];
 	struct marker output_marker, errors_marker;
@@ -356,6 +356,7 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 	wrapped->events = events;
 	wrapped->argument = argument;
 	wrapped->pty = command->pty;
+	wrapped->keep_background = command->keep_background;
 	wrapped->settle = loop_timer_new(setup->loop, settled, wrapped);
 	wrapped->close_input = !command->want_stdin && !command->pty;
 	marker_make_token(wrapped->token);
@@ -423,7 +424,9 @@ wrapped_close(struct wrapped *wrapped)
 	static const int last[] = { SIGKILL };
 	char **argv;
 
-	if (!wrapped->exited && wrapped->output_marker.pid != 0) {
+	/* What it left running may be there by permission. */
+	if (!wrapped->exited && wrapped->output_marker.pid != 0 &&
+	    !(wrapped->told && wrapped->keep_background)) {
 		/* Nobody waits for it: the driver frees the operation when it is done. */
 		argv = signal_argv(wrapped, last, 1);
 		(void)wrapped->setup.driver->run(wrapped->setup.sandbox, argv, NULL, 0,

@@ -32,7 +32,8 @@ static int
 check_key(const char *key, struct error *err)
 {
 	if (key == NULL || key[0] == '\0')
-		return error_set(err, ERROR_INVALID, "there is no api_key, and no E2B_API_KEY either");
+		return error_set(
+		    err, ERROR_INVALID, "there is no api_key, and no E2B_API_KEY either");
 	if (strcspn(key, "\r\n") != strlen(key))
 		return error_set(err, ERROR_INVALID, "api_key is no key");
 	return 0;
@@ -144,7 +145,8 @@ e2b_open(const struct driver_context *context, struct error *err)
 		return NULL;
 	}
 	sandbox->api = make_api(settings);
-	sandbox->key_header = memory_text_format("X-API-Key: %s", settings_text(settings, "api_key"));
+	sandbox->key_header = memory_text_format(
+	    "X-API-Key: %s", settings_text(settings, "api_key"));
 	sandbox->lifetime = settings_number(settings, "lifetime");
 	sandbox->request_timeout = settings_number(settings, "request_timeout");
 	sandbox->release_soon = loop_timer_new(context->loop, begin_release, sandbox);
@@ -154,6 +156,7 @@ e2b_open(const struct driver_context *context, struct error *err)
 static void
 e2b_close(struct driver_sandbox *sandbox)
 {
+	sandbox->is_closing = true;
 	e2b_connect_cancel(sandbox);
 	while (sandbox->streams != NULL)
 		e2b_close_stream(sandbox->streams);

@@ -5,9 +5,9 @@
  *	a known id      connect, which resumes it when it is paused
  *	otherwise       list what has our label; connect to that, or create
  *
- * A create whose outcome is unknown is followed by a look at the list before it is tried again, so that it
- * leaves no second sandbox behind. At last a first command tells directory and user, and proves that
- * commands can run.
+ * A create whose outcome is unknown is followed by a look at the list before it is tried again, so
+ *that it leaves no second sandbox behind. At last a first command tells directory and user, and
+ *proves that commands can run.
  */
 #include <string.h>
 
@@ -37,7 +37,7 @@ struct e2b_connect {
 	char *id;     /* to connect to, or NULL */
 	bool adopted; /* id is from the list: it may be gone meanwhile */
 	bool created, started;
-	bool old_list;
+	bool old_list, no_default;
 	unsigned pages, attempts;
 	struct http_request *request;
 	struct loop_timer *again;
@@ -103,7 +103,7 @@ static int64_t
 start_timeout(const struct driver_sandbox *sandbox)
 {
 	return settings_has(sandbox->context.settings, "request_timeout") ? sandbox->request_timeout
-									 : START_TIMEOUT;
+									  : START_TIMEOUT;
 }
 
 static void
@@ -158,6 +158,12 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 		if (reason->code == ERROR_UNAVAILABLE && !connect->sandbox->is_lost &&
 		    try_again(connect, probe))
 			return;
+		/* The default directory is not there any more; create_root may make it again. */
+		if (reason->code == ERROR_INVALID && !connect->no_default) {
+			connect->no_default = true;
+			probe(connect);
+			return;
+		}
 		fail(connect, reason, "first command");
 		return;
 	}
@@ -170,10 +176,12 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 static void
 probe(struct e2b_connect *connect)
 {
-	char shell[] = "sh", flag[] = "-c", script[] = "pwd && id -un";
-	char *argv[] = { shell, flag, script, NULL };
+	char shell[] = "sh", flag[] = "-c";
+	char in_default[] = "pwd && id -un", in_root[] = "printf '%s\\n' \"${HOME:-/}\" && id -un";
+	char *argv[] = { shell, flag, connect->no_default ? in_root : in_default, NULL };
 
-	connect->probe = e2b_run(connect->sandbox, argv, NULL, 0, PROBE_OUTPUT_MAX, probed, connect);
+	connect->probe = e2b_run_in(connect->sandbox, connect->no_default ? "/" : NULL, argv, NULL,
+	    0, PROBE_OUTPUT_MAX, probed, connect);
 }
 
 /* The sandbox is known: its life begins, for us, and its first command. */
@@ -294,7 +302,8 @@ listed(void *argument, const struct http_answer *answer, const struct error *rea
 	struct error err;
 
 	connect->request = NULL;
-	if (reason != NULL && !connect->old_list && (answer->status == 404 || answer->status == 405)) {
+	if (reason != NULL && !connect->old_list &&
+	    (answer->status == 404 || answer->status == 405)) {
 		connect->old_list = true;
 		list(connect);
 		return;

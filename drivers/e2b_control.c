@@ -116,10 +116,10 @@ e2b_list_path(const struct driver_sandbox *sandbox, bool old, const char *next_p
 
 	label = e2b_label(sandbox->context.instance);
 	page = next_page == NULL ? NULL : http_escape(next_page);
-	path = memory_text_format(
-	    "%s?metadata=rws-instance%%3D%s%%26rws-managed%%3Dtrue%s%s%s", old ? "/sandboxes" : "/v2/sandboxes",
-	    label, old ? "" : "&state=running,paused&limit=100", page == NULL ? "" : "&nextToken=",
-	    page == NULL ? "" : page);
+	path = memory_text_format("%s?metadata=rws-instance%%3D%s%%26rws-managed%%3Dtrue%s%s%s",
+	    old ? "/sandboxes" : "/v2/sandboxes", label,
+	    old ? "" : "&state=running,paused&limit=100",
+	    page == NULL ? "" : "&nextToken=", page == NULL ? "" : page);
 	memory_free(label);
 	memory_free(page);
 	return path;
@@ -196,7 +196,8 @@ make_base(const struct driver_sandbox *sandbox, const char *domain)
 
 	url = settings_text(sandbox->context.settings, "sandbox_url");
 	if (url != NULL)
-		return memory_text_bounded(url, strlen(url) - (url[strlen(url) - 1] == '/' ? 1 : 0));
+		return memory_text_bounded(
+		    url, strlen(url) - (url[strlen(url) - 1] == '/' ? 1 : 0));
 	if (domain == NULL || domain[0] == '\0' || !consists_of(domain, ".-:"))
 		domain = settings_text(sandbox->context.settings, "domain");
 	for (i = 0; i < sizeof(shared_domains) / sizeof(shared_domains[0]); i++)
@@ -249,8 +250,8 @@ take_sandbox(struct driver_sandbox *sandbox, const struct json_object *object, s
 	version = json_text(object, "envdVersion");
 	sandbox->version = parse_version(version);
 	if (sandbox->version == 0)
-		return error_set(err, ERROR_UNSUPPORTED, "sandbox %s does not tell the version of its envd",
-		    id);
+		return error_set(
+		    err, ERROR_UNSUPPORTED, "sandbox %s does not tell the version of its envd", id);
 	if (sandbox->version < VERSION_MIN)
 		return error_set(err, ERROR_UNSUPPORTED,
 		    "envd %.20s of sandbox %s cannot end a command's input; build its template again "
@@ -260,8 +261,7 @@ take_sandbox(struct driver_sandbox *sandbox, const struct json_object *object, s
 }
 
 int
-e2b_take_answer(
-    struct driver_sandbox *sandbox, const struct http_answer *answer, struct error *err)
+e2b_take_answer(struct driver_sandbox *sandbox, const struct http_answer *answer, struct error *err)
 {
 	struct json_object *object;
 	int result;

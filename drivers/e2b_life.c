@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * E2B ends a sandbox after its lifetime unless somebody pushes that back. We do: before an operation once
- * half of it has passed, every minute while a command runs, and at half of it when the sandbox was
- * used meanwhile, so that lifetime is a time of disuse. It is done with connect, which never shortens
- * what somebody else asked for.
+ * E2B ends a sandbox after its lifetime unless somebody pushes that back. We do: before an
+ * operation once half of it has passed, every minute while a command runs, and at half of it when
+ * the sandbox was used meanwhile, so that lifetime is a time of disuse. It is done with connect,
+ * which never shortens what somebody else asked for.
  */
 #include <string.h>
 
@@ -175,8 +175,8 @@ e2b_extend(struct driver_sandbox *sandbox, driver_done_fn *done, void *argument)
 
 /* What the answer to a look at the sandbox means; 0 when it runs. */
 static int
-read_state(const struct driver_sandbox *sandbox, const struct http_answer *answer,
-    struct error *err)
+read_state(
+    const struct driver_sandbox *sandbox, const struct http_answer *answer, struct error *err)
 {
 	struct json_object *object;
 	const char *state;

@@ -36,7 +36,8 @@ struct e2b_chore {
 int64_t
 e2b_connect_timeout(const struct driver_sandbox *sandbox)
 {
-	return sandbox->request_timeout < CONNECT_TIMEOUT ? sandbox->request_timeout : CONNECT_TIMEOUT;
+	return sandbox->request_timeout < CONNECT_TIMEOUT ? sandbox->request_timeout
+							  : CONNECT_TIMEOUT;
 }
 
 /* Fills in the body, which lives as long as object. */
@@ -196,8 +197,8 @@ e2b_chore(struct driver_sandbox *sandbox, const char *method, struct json_object
 	struct e2b_chore *chore;
 
 	chore = new_chore(sandbox, method, NULL);
-	chore->request = e2b_unary_call(sandbox, method, body, HTTP_IDEMPOTENT,
-	    sandbox->request_timeout, chore_done, chore);
+	chore->request = e2b_unary_call(
+	    sandbox, method, body, HTTP_IDEMPOTENT, sandbox->request_timeout, chore_done, chore);
 }
 
 void

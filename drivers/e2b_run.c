@@ -136,10 +136,12 @@ static const struct e2b_process_events run_events = {
 };
 
 struct driver_operation *
-e2b_run(struct driver_sandbox *sandbox, char *const *argv, const void *input, size_t input_size,
-    size_t max_output, driver_result_fn *done, void *argument)
+e2b_run_in(struct driver_sandbox *sandbox, const char *directory, char *const *argv,
+    const void *input, size_t input_size, size_t max_output, driver_result_fn *done, void *argument)
 {
-	struct driver_command command = { .argv = argv, .want_stdin = input_size > 0 };
+	struct driver_command command = {
+		.argv = argv, .directory = directory, .want_stdin = input_size > 0
+	};
 	struct e2b_run *run;
 
 	run = memory_zeroed(1, sizeof(*run));
@@ -155,4 +157,12 @@ e2b_run(struct driver_sandbox *sandbox, char *const *argv, const void *input, si
 	e2b_operation_link(sandbox, &run->operation, destroy);
 	run->process = e2b_process_start(sandbox, &command, &run_events, run);
 	return &run->operation;
+}
+
+/* Not in the default directory, without which nothing could be run in the sandbox any more. */
+struct driver_operation *
+e2b_run(struct driver_sandbox *sandbox, char *const *argv, const void *input, size_t input_size,
+    size_t max_output, driver_result_fn *done, void *argument)
+{
+	return e2b_run_in(sandbox, "/", argv, input, input_size, max_output, done, argument);
 }

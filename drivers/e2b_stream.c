@@ -148,8 +148,8 @@ open_input(struct driver_stream *stream, uint32_t pid, int fd)
 
 /* A terminal goes both ways over one pair, whose second end serves as sink and as source. */
 static int
-open_terminal(struct driver_stream *stream, uint32_t pid,
-    struct driver_descriptors *descriptors, struct error *err)
+open_terminal(struct driver_stream *stream, uint32_t pid, struct driver_descriptors *descriptors,
+    struct error *err)
 {
 	int pair[2], second;
 
@@ -241,7 +241,8 @@ e2b_resize(struct driver_stream *stream, uint32_t columns, uint32_t rows, uint32
 	if (!stream->pty || pid == 0)
 		return;
 	size = json_object_new_object();
-	json_object_object_add(size, "cols", json_object_new_int64(columns > 65535 ? 65535 : columns));
+	json_object_object_add(
+	    size, "cols", json_object_new_int64(columns > 65535 ? 65535 : columns));
 	json_object_object_add(size, "rows", json_object_new_int64(rows > 65535 ? 65535 : rows));
 	pty = json_object_new_object();
 	json_object_object_add(pty, "size", size);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /* libcurl's multi handle on our loop, and the sweep that calls users back. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include <curl/curl.h>
 
+#include "core/base/descriptor.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/loop.h"
@@ -14,10 +18,17 @@
 /* Idle connections kept. */
 #define CONNECTIONS_KEPT 16L
 
+/*
+ * A descriptor of libcurl's that it wants to be watched. libcurl 7.88 closes one that is still
+ * connecting before it says so, or opens the next one under its number without a word; so what is
+ * watched is a duplicate, which is renewed when its number is given out again.
+ */
 struct http_socket {
 	struct http *http;
 	struct http_socket *next;
-	int fd;
+	int fd;        /* libcurl's */
+	int duplicate; /* ours */
+	unsigned events;
 	struct loop_watch *watch;
 };
 
@@ -57,6 +68,7 @@ free_socket(struct http_socket *watched)
 		continue;
 	*place = watched->next;
 	loop_unwatch(watched->watch);
+	descriptor_close(&watched->duplicate);
 	memory_free(watched);
 }
 
@@ -135,6 +147,16 @@ socket_ready(void *argument, unsigned events)
 	advance(watched->http, watched->fd, bits);
 }
 
+static void
+start_watch(struct http_socket *watched)
+{
+	watched->duplicate = fcntl(watched->fd, F_DUPFD_CLOEXEC, 0);
+	if (watched->duplicate < 0)
+		log_fatal("cannot duplicate a socket: errno %d", errno);
+	watched->watch = loop_watch(
+	    watched->http->loop, watched->duplicate, watched->events, socket_ready, watched);
+}
+
 static int
 watch_socket(CURL *easy, curl_socket_t fd, int what, void *argument, void *assigned)
 {
@@ -151,17 +173,39 @@ watch_socket(CURL *easy, curl_socket_t fd, int what, void *argument, void *assig
 	events = ((what & CURL_POLL_IN) != 0 ? (unsigned)LOOP_READ : 0) |
 		 ((what & CURL_POLL_OUT) != 0 ? (unsigned)LOOP_WRITE : 0);
 	if (watched != NULL) {
+		watched->events = events;
 		loop_watch_change(watched->watch, events);
 		return 0;
 	}
 	watched = memory_zeroed(1, sizeof(*watched));
 	watched->http = http;
 	watched->fd = fd;
-	watched->watch = loop_watch(http->loop, fd, events, socket_ready, watched);
+	watched->events = events;
+	start_watch(watched);
 	watched->next = http->sockets;
 	http->sockets = watched;
 	(void)curl_multi_assign(http->multi, fd, watched);
 	return 0;
+}
+
+/* libcurl's wish for a socket. */
+curl_socket_t
+http_open_socket(void *argument, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct http_socket *watched;
+	struct http *http = argument;
+	int fd;
+
+	(void)purpose;
+	fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	for (watched = http->sockets; fd >= 0 && watched != NULL; watched = watched->next) {
+		if (watched->fd != fd)
+			continue;
+		loop_unwatch(watched->watch);
+		descriptor_close(&watched->duplicate);
+		start_watch(watched);
+	}
+	return fd < 0 ? CURL_SOCKET_BAD : fd;
 }
 
 static int
@@ -211,7 +255,7 @@ http_free(struct http *http)
 		return;
 	while (http->requests != NULL)
 		http_cancel(http->requests);
-	/* Closing connections must find no watch on their descriptors any more. */
+	/* Closing connections must not find what is freed first. */
 	(void)curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, NULL);
 	http->is_dead = true;
 	if (!http->is_sweeping)

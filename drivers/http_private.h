@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The parts of drivers/http: http.c has the connection to libcurl and the loop, http_request.c the life of a
- * request, http_transfer.c what libcurl is told of one and calls back. Nothing else includes this.
+ * The parts of drivers/http: http.c has the connection to libcurl and the loop, http_request.c the
+ * life of a request, http_transfer.c what libcurl is told of one and calls back. Nothing else
+ * includes this.
  */
 #ifndef DRIVERS_HTTP_PRIVATE_H
 #define DRIVERS_HTTP_PRIVATE_H
@@ -51,6 +52,9 @@ struct http_request {
 	struct http_answer answer;
 	struct error err;
 };
+
+/* http.c: libcurl's wish for a socket. */
+curl_socket_t http_open_socket(void *argument, curlsocktype purpose, struct curl_sockaddr *address);
 
 /* http_transfer.c: makes the easy handle of a request. */
 void http_transfer_prepare(struct http_request *request);

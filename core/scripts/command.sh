@@ -49,6 +49,8 @@ exec "$@"
 '
 
 if [ "$mode" = pty ]; then
+	# Not every provider sets it, and without it the terminal erases half characters.
+	stty iutf8 2>/dev/null
 	exec sh -c "$leader" rws-leader pty "$@"
 fi
 
