@@ -58,6 +58,7 @@ class FakeDaytona(Fake):
         "pty_tail": "race",             # output pending at the end of a terminal: race, lost, kept
         "pty_send_buffer": None,        # bytes of the kernel's send buffer of a terminal's WebSocket
         "terminate_grace_s": 5.0,       # between TERM and KILL when a session is deleted
+        "exec_lag_ms": 20,              # how long after its 202 an asynchronous command really begins
         "input_eof": False,             # newer daemons: each input ends the command's stdin
     }
 

@@ -7,7 +7,7 @@ import json
 from ..common.machine import MachineError
 from ..common.websocket import ReceiveEnd, WebSocket
 from .terminal import Terminal
-from .wire import ToolboxError, field, read_json, send_json, string_map
+from .wire import ToolboxError, read_json, send_json
 
 READ_LIMIT = 64 << 10
 LARGEST = 1000
@@ -26,10 +26,10 @@ def not_found():
 
 async def create(daemon, exchange):
     try:
-        body = await read_json(exchange)
-        name, cwd, envs = field(body, "id", str, ""), field(body, "cwd", str, ""), string_map(body, "envs")
-        cols, rows = field(body, "cols", int, 80), field(body, "rows", int, 24)
-        lazy = field(body, "lazyStart", bool, False)
+        body = await read_json(exchange, "PTYCreateRequest")
+        name, cwd = body.get("id", "string", ""), body.get("cwd", "string", "")
+        envs, lazy = body.get("envs", "map[string]string", {}), body.get("lazyStart", "bool", False)
+        cols, rows = body.get("cols", "uint16", 80), body.get("rows", "uint16", 24)
     except ValueError as error:
         raise pty_error(400, str(error)) from None
     await make(daemon, name, cwd, envs, cols, rows, lazy)
@@ -79,12 +79,12 @@ async def delete(daemon, exchange, name):
 
 async def resize(daemon, exchange, name):
     try:
-        body = await read_json(exchange)
-        cols, rows = field(body, "cols", int, 0), field(body, "rows", int, 0)
+        body = await read_json(exchange, "PTYResizeRequest")
+        cols, rows = body.get("cols", "uint16", 0), body.get("rows", "uint16", 0)
     except ValueError as error:
         raise pty_error(400, str(error)) from None
     for side, value in (("cols", cols), ("rows", rows)):
-        if not 0 <= value <= LARGEST:
+        if value > LARGEST:
             raise pty_error(400, f"{side} must be less than 1000")
     terminal = daemon.ptys.get(name)
     if terminal is None:
