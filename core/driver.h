@@ -33,6 +33,7 @@ enum driver_support {
 	DRIVER_RESUME = 1 << 7,       /* a dropped stream is picked up again without loss */
 	DRIVER_STOP = 1 << 8,         /* release can stop a sandbox so that its files survive */
 	DRIVER_ADOPT = 1 << 9,        /* can find again what it created, by its instance label */
+	DRIVER_RAW_PTY = 1 << 11,     /* a pty that was started is in raw mode, and takes any byte at once */
 	DRIVER_FLOW = 1 << 10,        /* a slow reader slows the command down rather than losing output */
 };
 

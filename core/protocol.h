@@ -139,10 +139,22 @@ void auth_result_encode(struct message *message, const struct auth_result *resul
 int auth_result_decode(struct message *message, struct auth_result *result, struct error *err);
 void auth_result_free(struct auth_result *result);
 
+/* Is what the client asks for replaced by a command of its key's? */
+enum forced_command {
+	FORCED_NONE,
+	FORCED_COMMAND, /* by one that the worker knows */
+	FORCED_SFTP,    /* by our own SFTP server: internal-sftp */
+	FORCED_COMMANDS,
+};
+
+/* FORCED_… for the command of an authorized key, which may be NULL. */
+enum forced_command forced_command_parse(const char *command);
+
 /* listener -> session: what the session needs to know of the decision. */
 struct auth_answer {
 	bool allowed;
 	bool no_pty;
+	enum forced_command forced;
 	char *workspace; /* when allowed; for the process title and the log */
 	int worker;      /* when allowed and signed: the session's end of the worker's socket, else -1;
 	                    encode passes it on; after decode free closes it unless it was taken (-1) */

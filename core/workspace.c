@@ -462,6 +462,12 @@ workspace_login(const struct workspace *workspace)
 	return workspace->setup.name;
 }
 
+int
+workspace_directory(const struct workspace *workspace)
+{
+	return workspace->setup.directory;
+}
+
 struct files *
 workspace_files(const struct workspace *workspace)
 {

@@ -55,6 +55,7 @@ const struct driver *workspace_driver(const struct workspace *workspace);
 const struct settings *workspace_settings(const struct workspace *workspace);
 struct driver_sandbox *workspace_sandbox(const struct workspace *workspace);
 const char *workspace_login(const struct workspace *workspace);
+int workspace_directory(const struct workspace *workspace); /* in the state directory, or -1 */
 struct files *workspace_files(const struct workspace *workspace);
 
 /* Does a command run, or has one left processes behind? */

@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "core/driver.h"
+#include "drivers/e2b.h"
 #include "drivers/local.h"
 
 const struct driver *const drivers[] = {
 	&driver_local,
+	&driver_e2b,
 	NULL,
 };
 

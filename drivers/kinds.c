@@ -6,5 +6,6 @@
 
 const struct driver_kind *const driver_kinds[] = {
 	&driver_local_kind,
+	&driver_e2b_kind,
 	NULL,
 };

@@ -6,5 +6,6 @@
 #include "core/driver.h"
 
 extern const struct driver_kind driver_local_kind;
+extern const struct driver_kind driver_e2b_kind;
 
 #endif

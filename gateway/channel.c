@@ -16,6 +16,8 @@
 #include "core/base/peer.h"
 #include "core/signal_name.h"
 #include "gateway/channel.h"
+#include "gateway/scp.h"
+#include "gateway/scp_command.h"
 #include "gateway/service.h"
 #include "gateway/session_state.h"
 #include "gateway/sftp.h"
@@ -24,6 +26,8 @@
 #define ENVIRONMENT_ENTRY_MAX 32768
 #define COMMAND_MAX 262144
 #define STATUS_FAILED 255
+/* ms without a channel after which a connection that stays gives back what it can. */
+#define REST_WAIT 1000
 /* More than libssh's buffer of a channel may hold before the connection is cut (channel_stream.c). */
 #define HELD_MAX (6U * 1024U * 1024U)
 
@@ -136,29 +140,44 @@ channel_service_fail(struct channel *channel, const struct error *err)
 static int
 request_shell(ssh_session ssh, ssh_channel ssh_channel, void *argument)
 {
+	struct channel *channel = argument;
+
 	(void)ssh;
 	(void)ssh_channel;
-	return start_command(argument, COMMAND_SHELL, NULL) == 0 ? 0 : 1;
+	if (channel->session->forced == FORCED_SFTP)
+		return sftp_start(channel) == 0 ? 0 : 1;
+	return start_command(channel, COMMAND_SHELL, NULL) == 0 ? 0 : 1;
 }
 
 static int
 request_exec(ssh_session ssh, ssh_channel ssh_channel, const char *command, void *argument)
 {
+	struct channel *channel = argument;
+	struct scp_command copy;
+
 	(void)ssh;
 	(void)ssh_channel;
-	return start_command(argument, COMMAND_EXEC, command) == 0 ? 0 : 1;
+	if (channel->session->forced == FORCED_SFTP)
+		return sftp_start(channel) == 0 ? 0 : 1;
+	/* On a pty the bytes of the protocol would not come through; there it is only a command. */
+	if (channel->session->forced == FORCED_NONE && !channel->pty &&
+	    scp_command_parse(command, &copy))
+		return scp_start(channel, &copy) == 0 ? 0 : 1;
+	return start_command(channel, COMMAND_EXEC, command) == 0 ? 0 : 1;
 }
 
 static int
 request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *argument)
 {
+	struct channel *channel = argument;
+
 	(void)ssh;
 	(void)ssh_channel;
-	if (strcmp(name, "sftp") == 0)
-		return sftp_start(argument) == 0 ? 0 : 1;
-	if (strcmp(name, "rws") == 0)
-		return start_command(argument, COMMAND_RWS, NULL) == 0 ? 0 : 1;
-	log_info("subsystem %s was refused: there is none of this name", name);
+	if (strcmp(name, "sftp") == 0 && channel->session->forced != FORCED_COMMAND)
+		return sftp_start(channel) == 0 ? 0 : 1;
+	if (strcmp(name, "rws") == 0 && channel->session->forced == FORCED_NONE)
+		return start_command(channel, COMMAND_RWS, NULL) == 0 ? 0 : 1;
+	log_info("subsystem %s was refused: there is none of this name for this key", name);
 	return 1;
 }
 
@@ -316,7 +335,9 @@ free_channel(struct channel *channel)
 	command_exit_free(&channel->ended);
 	memory_list_free(channel->environment);
 	memory_free(channel->term);
-	channel->session->channel_count--;
+	/* Not at once: libssh keeps the channel's buffers until the client has closed it too. */
+	if (--channel->session->channel_count == 0)
+		loop_timer_start(channel->session->rest, REST_WAIT);
 	memory_free(channel);
 }
 

@@ -5,7 +5,9 @@
  * whose window is what holds the client back, until the command takes it.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,8 +34,11 @@
 /* ms; how long a pty whose command has ended may be held open in silence by somebody else. */
 #define QUIET_WAIT 250
 
-/* Shared by all channels of the process; pages that are never touched cost nothing. */
-static unsigned char scratch[WINDOW_MAX];
+/*
+ * Shared by all channels of the process, and empty whenever the loop waits. Pages that are never touched
+ * cost nothing; those that were go back in channels_rest, for which they must begin a page of any size.
+ */
+static unsigned char scratch[WINDOW_MAX] __attribute__((aligned(65536)));
 
 static void
 stream_ready(void *argument, unsigned events)
@@ -416,6 +421,14 @@ watch_stream(struct stream *stream, bool wanted, unsigned events)
 {
 	if (stream->watch != NULL)
 		loop_watch_change(stream->watch, wanted && !stream->ready ? events : 0);
+}
+
+void
+channels_rest(void)
+{
+	if (madvise(scratch, sizeof(scratch), MADV_DONTNEED) != 0)
+		log_debug("the scratch memory stays: errno %d", errno);
+	(void)malloc_trim(0);
 }
 
 void

@@ -12,6 +12,7 @@
 
 #include "core/base/descriptor.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "gateway/cli.h"
 #include "gateway/rpc.h"
 #include "gateway/rpc_json.h"

@@ -31,6 +31,7 @@ answer(struct listener *listener, const struct auth_result *result)
 		return;
 	reply.allowed = result->allowed;
 	reply.no_pty = result->restrictions.no_pty;
+	reply.forced = forced_command_parse(result->restrictions.command);
 	reply.workspace = result->workspace;
 	if (result->allowed && result->is_signed) {
 		reply.worker = listener_attach(listener, result, &err);

@@ -116,6 +116,6 @@ void listener_ask_auth(struct session_entry *session, struct message *request);
 bool listener_auth_exited(struct listener *listener, pid_t pid);
 
 /* listener.c: after a session or worker has gone, while draining. */
-void listener_check_drained(struct listener *listener);
+void listener_check_drained(struct listener *self);
 
 #endif

@@ -18,6 +18,7 @@
 #include "core/base/memory.h"
 #include "core/base/number.h"
 #include "core/driver.h"
+#include "core/json.h"
 #include "gateway/operation_table.h"
 #include "gateway/rpc_call.h"
 #include "gateway/rpc_json.h"

@@ -12,7 +12,6 @@
 #include "core/base/utf8.h"
 #include "gateway/rpc_json.h"
 
-#define DEPTH_MAX 32
 #define NAME_SIZE 80
 
 static const char *
@@ -21,38 +20,6 @@ base64_name(char out[NAME_SIZE], const char *name)
 	if (snprintf(out, NAME_SIZE, "%s_base64", name) >= NAME_SIZE)
 		out[0] = '\0';
 	return out;
-}
-
-struct json_object *
-json_parse(const char *text, size_t size, struct error *err)
-{
-	struct json_tokener *tokener;
-	struct json_object *object;
-	enum json_tokener_error problem;
-
-	if (!utf8_valid(text, size)) {
-		error_set(err, ERROR_INVALID, "not UTF-8");
-		return NULL;
-	}
-	tokener = json_tokener_new_ex(DEPTH_MAX);
-	if (tokener == NULL) {
-		error_set(err, ERROR_UNAVAILABLE, "no memory for JSON");
-		return NULL;
-	}
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-	object = json_tokener_parse_ex(tokener, text, (int)size);
-	problem = json_tokener_get_error(tokener);
-	if (object == NULL || json_tokener_get_parse_end(tokener) != size ||
-	    (!json_object_is_type(object, json_type_object) &&
-		!json_object_is_type(object, json_type_array))) {
-		error_set(err, ERROR_INVALID, "not a JSON object: %s",
-		    problem == json_tokener_success ? "something else"
-						    : json_tokener_error_desc(problem));
-		json_object_put(object);
-		object = NULL;
-	}
-	json_tokener_free(tokener);
-	return object;
 }
 
 void

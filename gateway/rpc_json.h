@@ -10,11 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct error;
 struct json_object;
-
-/* Parses one object or array of UTF-8; NULL when it is anything else. */
-struct json_object *json_parse(const char *text, size_t size, struct error *err);
 
 /* Adds NAME, or NAME_base64. */
 void json_put_bytes(struct json_object *object, const char *name, const void *data, size_t size);

@@ -46,6 +46,8 @@
 /* libssh reads 4 KiB at a time: how many reads before others get their turn. */
 #define READS_A_ROUND 64
 #define ROUNDS_A_PUMP 8
+/* ms that a client has to hang up by itself when the gateway is going down. */
+#define LINGER 1000
 
 /*
  * What is offered unless the configuration says otherwise: post-quantum hybrids where this libssh
@@ -138,7 +140,8 @@ grace_expired(void *argument)
 	struct session *self = argument;
 
 	if (self->stage == SESSION_OPEN) {
-		session_disconnect(self, "the gateway is going down");
+		session_disconnect(self, self->worker == NULL ? "the worker of this workspace ended"
+							      : "the gateway is going down");
 		return;
 	}
 	log_info("no login within the grace time from %s", self->connection.address);
@@ -298,9 +301,21 @@ alive_expired(void *argument)
 		session_disconnect(self, "Timeout, client not responding");
 		return;
 	}
+	/* Nothing came but the answer to the last question. */
+	if (self->counter.in_packets <= self->alive_packets + 1)
+		channels_rest();
 	self->alive_packets = self->counter.in_packets;
 	(void)ssh_send_keepalive(self->ssh);
 	loop_timer_start(self->alive, self->start.alive_interval);
+}
+
+static void
+rest_expired(void *argument)
+{
+	const struct session *self = argument;
+
+	if (self->channels == NULL)
+		channels_rest();
 }
 
 /* Forwarding, global requests and what else is not offered: libssh sends the refusal. */
@@ -331,6 +346,7 @@ session_opened(struct session *self, int worker)
 	log_set_context(self->connection.number, self->workspace);
 	process_set_title("rwsd: session %s [%s]", self->workspace, self->connection.address);
 	log_info("logged in from %s port %u", self->connection.address, self->connection.port);
+	self->rest = loop_timer_new(self->loop, rest_expired, self);
 	if (self->start.alive_interval == 0)
 		return;
 	self->alive = loop_timer_new(self->loop, alive_expired, self);
@@ -417,11 +433,11 @@ session_pump(struct session *self)
 	more = true;
 	for (i = 0; i < ROUNDS_A_PUMP && more && !self->dead; i++)
 		more = pump_once(self);
-	if (self->stage == SESSION_OPEN && self->draining && self->channels == NULL &&
-	    self->writable)
-		self->dead = true;
 	if (self->dead)
 		return false;
+	/* A client with nothing left open goes by itself; told to go it would take that for a failure. */
+	if (self->draining && self->channels == NULL && !loop_timer_running(self->grace))
+		loop_timer_start(self->grace, LINGER);
 	watch_connection(self);
 	return more || self->hung_up;
 }
@@ -435,6 +451,7 @@ enter(const struct process_user *user, struct error *err)
 	session.loop = loop_new(err);
 	if (session.loop == NULL)
 		return -1;
+	hostkey_save_memory();
 	if (ssh_init() != SSH_OK)
 		return error_set(err, ERROR_UNAVAILABLE, "ssh_init failed");
 	session.bind = ssh_bind_new();
@@ -478,6 +495,7 @@ leave(void)
 	}
 	session_auth_free(&session);
 	loop_timer_free(session.alive);
+	loop_timer_free(session.rest);
 	loop_unwatch(session.watch);
 	if (session.ssh != NULL) {
 		if (session.event != NULL)

@@ -222,6 +222,7 @@ log_in(struct session *session, ssh_message request, struct auth_answer *answer)
 {
 	session->workspace = memory_text(answer->workspace);
 	session->no_pty = answer->no_pty;
+	session->forced = answer->forced;
 	(void)ssh_message_auth_reply_success(request, 0);
 	session_opened(session, answer->worker);
 	answer->worker = -1;

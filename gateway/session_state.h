@@ -65,6 +65,7 @@ struct session {
 	char *user;             /* pinned by the first request */
 	char *workspace;        /* the login in full, once logged in */
 	bool no_pty;
+	enum forced_command forced;
 	unsigned tries;
 	uint64_t seen_packets, expected_packets;
 
@@ -75,19 +76,20 @@ struct session {
 	struct session_file *files; /* session_files.c: requests that are with the worker */
 	uint32_t last_file;
 	struct loop_timer *alive;
+	struct loop_timer *rest; /* from the end of the last channel until memory is given back */
 	uint64_t alive_packets; /* received when the timer was last started */
 	unsigned alive_missed;
 };
 
 /* session.c: ends the connection for a reason that the client is told where libssh can. */
-void session_disconnect(struct session *session, const char *format, ...)
+void session_disconnect(struct session *self, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* session.c: the login succeeded; channels may open. worker is our end of the worker's socket. */
-void session_opened(struct session *session, int worker);
+void session_opened(struct session *self, int worker);
 
 /* session.c: sends a message to the worker; when that is gone the channels learn it elsewhere. */
-void session_send_worker(struct session *session, struct message *message);
+void session_send_worker(struct session *self, struct message *message);
 
 /* session_auth.c: takes the requests that have arrived; called after each round of packets. */
 void session_auth_advance(struct session *session);

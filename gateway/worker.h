@@ -32,7 +32,7 @@ void link_open(struct worker *worker, struct worker_attach *attach);
 void link_close_all(struct worker *worker);
 
 /* worker.c: a link was opened or closed: idle time starts or stops. */
-void worker_links_changed(struct worker *worker);
+void worker_links_changed(struct worker *self);
 
 /*
  * worker_files.c: the file operations of one session. They answer through peer, and are given up by

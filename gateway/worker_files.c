@@ -3,8 +3,6 @@
  * The file operations that a session asks for. A key with a forced command has none, unless that
  * command is internal-sftp; a session may not have more under way than its channels together need.
  */
-#include <string.h>
-
 #include "core/base/error.h"
 #include "core/base/memory.h"
 #include "core/base/message.h"
@@ -39,8 +37,7 @@ link_files_new(struct worker *worker, struct peer *peer, const struct restrictio
 	files = memory_zeroed(1, sizeof(*files));
 	files->worker = worker;
 	files->peer = peer;
-	files->refused = restrictions->command != NULL &&
-			 strcmp(restrictions->command, "internal-sftp") != 0;
+	files->refused = forced_command_parse(restrictions->command) == FORCED_COMMAND;
 	return files;
 }
 

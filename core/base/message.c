@@ -195,6 +195,13 @@ message_get_text(struct message *message)
 }
 
 void
+message_require(struct message *message, const char *text)
+{
+	if (text == NULL)
+		message->failed = true;
+}
+
+void
 message_put_list(struct message *message, char *const *list)
 {
 	uint32_t i, count;

@@ -67,6 +67,9 @@ const unsigned char *message_get_bytes(struct message *message, size_t *size);
 /* A new text without NUL bytes inside, or NULL when no text was sent; the caller frees it. */
 char *message_get_text(struct message *message);
 
+/* Refuses a message whose text must be there and is not. */
+void message_require(struct message *message, const char *text);
+
 /* A new NULL-ended list (never NULL) of at most MESSAGE_LIST_MAX texts. */
 #define MESSAGE_LIST_MAX 4096
 char **message_get_list(struct message *message);

@@ -194,7 +194,7 @@ a_signal_reaches_the_whole_group(void **state)
 	    "trap 'wait; echo leader; exit 3' USR1; echo b; while :; do sleep 0.02; done");
 	contract_command_expect(&command, "a\n");
 	contract_command_expect(&command, "b\n");
-	contract.driver->signal(command.stream, SIGUSR1);
+	contract_command_signal(&command, SIGUSR1);
 	contract_command_finish(&command);
 	assert_int_equal(command.ended.status, 3);
 	assert_non_null(strstr(contract_text(&command.output), "grandchild"));
@@ -213,7 +213,7 @@ a_signal_right_after_the_start_is_not_lost(void **state)
 	for (i = 0; i < 50; i++) {
 		contract_command_start(&contract, &command, &start);
 		contract_wait(&contract, &command.started);
-		contract.driver->signal(command.stream, SIGTERM);
+		contract_command_signal(&command, SIGTERM);
 		contract_command_finish(&command);
 		assert_true(command.ended.signaled);
 		assert_int_equal(command.ended.status, SIGTERM);
@@ -479,7 +479,8 @@ a_slow_reader_holds_the_writer_back_and_loses_nothing(void **state)
 	contract_wait(&contract, &command.started);
 	contract_settle(&contract);
 	assert_false(command.exited);
-	assert_true(command.pattern < 8U * 1024U * 1024U);
+	/* There may be a network between, with what TCP holds in both directions. */
+	assert_true(command.pattern < BULK / 2);
 	contract_check(&contract, "echo not held up", 0, "not held up\n");
 	contract_command_resume(&command);
 	contract_command_finish(&command);
@@ -560,8 +561,6 @@ contract_test_commands(void)
 	int failed;
 
 	failed = cmocka_run_group_tests_name("commands", tests, open_group, close_group);
-	if (contract_supports(DRIVER_GROUP))
-		failed += cmocka_run_group_tests_name(
-		    "background", group_tests, open_group, close_group);
+	failed += cmocka_run_group_tests_name("background", group_tests, open_group, close_group);
 	return failed;
 }

@@ -299,6 +299,9 @@ a_run_ends_though_its_output_is_held_open(void **state)
 	struct run run;
 
 	(void)state;
+	/* Without it the end of a command cannot be told from that of its output. */
+	if (!contract_supports(DRIVER_GROUP))
+		return;
 	run_shell(&run,
 	    "setsid sh -c 'echo $$ >ready; exec sleep 600' & while ! test -s ready; do :; done; echo said",
 	    "", 1000);

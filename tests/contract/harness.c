@@ -17,6 +17,7 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/wrapped.h"
 #include "tests/contract/harness.h"
 
 #define PATIENCE 60000
@@ -46,7 +47,7 @@ contract_driver(void)
 bool
 contract_supports(unsigned bits)
 {
-	return (chosen_driver->supports & bits) == bits;
+	return (chosen_driver->kind->supports & bits) == bits;
 }
 
 const char *
@@ -77,7 +78,7 @@ open_driver(struct contract *contract)
 	struct driver_context context = {
 		.loop = contract->loop,
 		.settings = contract->settings,
-		.instance = "test/contract",
+		.instance = contract->instance,
 		.login = "contract",
 		.state_directory = contract->state_directory,
 		.lost = sandbox_lost,
@@ -104,7 +105,10 @@ load_settings(struct contract *contract)
 	for (i = 0; chosen_settings[i] != NULL; i++) {
 		name = memory_text(chosen_settings[i]);
 		value = strchr(name, '=');
-		assert_non_null(value);
+		if (value == NULL) {
+			fail_msg("not NAME=VALUE: %s", name);
+			return;
+		}
 		*value++ = '\0';
 		if (settings_set(contract->settings, name, value, &err) != 0)
 			fail_msg("%s: %s", chosen_settings[i], err.message);
@@ -123,6 +127,7 @@ contract_open(struct contract *contract)
 	assert_non_null(contract->loop);
 	contract->state = memory_text("contract-XXXXXX");
 	assert_non_null(mkdtemp(contract->state));
+	contract->instance = memory_text_format("test/%s", contract->state);
 	contract->state_directory = open(contract->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(contract->state_directory >= 0);
 	load_settings(contract);
@@ -158,6 +163,7 @@ contract_close(struct contract *contract)
 	loop_free(contract->loop);
 	assert_int_equal(nftw(contract->state, remove_path, 32, FTW_DEPTH | FTW_PHYS), 0);
 	memory_free(contract->state);
+	memory_free(contract->instance);
 }
 
 void
@@ -441,6 +447,7 @@ contract_command_start(
 		.keep_background = start->keep_background,
 		.kill_grace = start->kill_grace,
 	};
+	struct wrapped_setup setup = { contract->loop, contract->driver, contract->sandbox };
 
 	memset(command, 0, sizeof(*command));
 	command->contract = contract;
@@ -451,9 +458,11 @@ contract_command_start(
 	command->stopped = start->stopped;
 	start_output(command, &command->output);
 	start_output(command, &command->errors);
-	command->stream = contract->driver->start(
-	    contract->sandbox, &request, &command_events, command);
-	assert_non_null(command->stream);
+	if (contract_supports(DRIVER_GROUP))
+		command->stream = contract->driver->start(
+		    contract->sandbox, &request, &command_events, command);
+	else
+		command->wrapped = wrapped_start(&setup, &request, &command_events, command);
 	assert_false(command->started || command->exited);
 	memory_list_free(argv);
 	memory_list_free(environment);
@@ -489,8 +498,29 @@ contract_command_finish(struct contract_command *command)
 void
 contract_command_free(struct contract_command *command)
 {
-	command->contract->driver->close_stream(command->stream);
+	if (command->wrapped != NULL)
+		wrapped_close(command->wrapped);
+	else
+		command->contract->driver->close_stream(command->stream);
 	contract_command_forget(command);
+}
+
+void
+contract_command_signal(struct contract_command *command, int number)
+{
+	if (command->wrapped != NULL)
+		wrapped_signal(command->wrapped, number);
+	else
+		command->contract->driver->signal(command->stream, number);
+}
+
+void
+contract_command_resize(struct contract_command *command, uint32_t columns, uint32_t rows)
+{
+	if (command->wrapped != NULL)
+		wrapped_resize(command->wrapped, columns, rows, 0, 0);
+	else
+		command->contract->driver->resize(command->stream, columns, rows, 0, 0);
 }
 
 void

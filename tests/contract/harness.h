@@ -19,7 +19,8 @@ struct contract {
 	const struct driver *driver;
 	struct loop *loop;
 	struct settings *settings;
-	char *state; /* path of the state directory */
+	char *state;    /* path of the state directory */
+	char *instance; /* label at the provider */
 	int state_directory;
 	struct driver_sandbox *sandbox;
 	bool connected, created, started;
@@ -63,9 +64,14 @@ struct contract_output {
 	bool ended;
 };
 
+/*
+ * Its stream is the driver's own, or what core makes of it where the driver has no DRIVER_GROUP:
+ * the contract is what the rest of the program relies on.
+ */
 struct contract_command {
 	struct contract *contract;
 	struct driver_stream *stream;
+	struct wrapped *wrapped;
 	bool started, exited, gone;
 	uint32_t pid;
 	struct driver_exit ended;
@@ -110,6 +116,8 @@ void contract_command_free(struct contract_command *command);
 void contract_command_forget(
     struct contract_command *command); /* its stream went with the driver */
 void contract_command_resume(struct contract_command *command);
+void contract_command_signal(struct contract_command *command, int number);
+void contract_command_resize(struct contract_command *command, uint32_t columns, uint32_t rows);
 void contract_command_end_input(struct contract_command *command);
 void contract_command_type(struct contract_command *command, const char *text);
 

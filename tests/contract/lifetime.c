@@ -127,7 +127,10 @@ stopping_ends_the_processes_and_keeps_the_files(void **state)
 	must_connect(NULL);
 	assert_true(contract.started);
 	assert_false(contract.created);
-	contract_check(&contract, "cat file; pgrep -fx 'sleep 6001'", 1, "mine\n");
+	contract_check(&contract, "cat file", 0, "mine\n");
+	/* Elsewhere a stopped sandbox may keep its memory, and with it what runs. */
+	if (contract_supports(DRIVER_GROUP))
+		contract_check(&contract, "pgrep -fx 'sleep 6001'", 1, "");
 	assert_int_equal(contract.lost, 0);
 }
 
@@ -246,10 +249,15 @@ closing_with_everything_under_way_is_silent(void **state)
 	assert_non_null(contract.driver->run(contract.sandbox, argv, "", 0, 1, NULL, NULL));
 	memory_list_free(argv);
 	contract.driver->extend(contract.sandbox, must_not_come, NULL);
+	/* What core makes of a stream does not outlive the driver. */
+	if (!contract_supports(DRIVER_GROUP))
+		contract_command_free(&command);
 	contract_reopen(&contract);
-	contract_wait(&contract, &command.output.ended);
-	assert_false(command.exited);
-	contract_command_forget(&command);
+	if (contract_supports(DRIVER_GROUP)) {
+		contract_wait(&contract, &command.output.ended);
+		assert_false(command.exited);
+		contract_command_forget(&command);
+	}
 	must_connect(NULL);
 }
 

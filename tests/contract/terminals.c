@@ -100,7 +100,7 @@ a_new_size_is_told_by_a_signal(void **state)
 	start_terminal(
 	    &command, "trap 'stty size; exit 5' WINCH; echo ready; while :; do sleep 0.02; done");
 	contract_command_expect(&command, "ready");
-	contract.driver->resize(command.stream, 120, 50, 0, 0);
+	contract_command_resize(&command, 120, 50);
 	contract_command_finish(&command);
 	assert_non_null(strstr(contract_text(&command.output), "50 120"));
 	assert_int_equal(command.ended.status, 5);

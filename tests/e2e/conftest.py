@@ -10,13 +10,25 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 # pylint: disable=wrong-import-position
 from gateway import BUILD, Gateway  # noqa: E402
+from providers import PROVIDERS  # noqa: E402
 
 LOG_LINES = 60
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: also run against the programs built with sanitizers")
+    config.addinivalue_line("markers", "local_only: about what only the local driver has")
     config.addinivalue_line("markers", "stress: too long for every run; part of make stress")
+
+
+def pytest_generate_tests(metafunc):
+    """A file that says DRIVERS = ("local", "e2b") runs on each of these; others run on local."""
+    if "provider" not in metafunc.fixturenames:
+        return
+    drivers = getattr(metafunc.module, "DRIVERS", ("local",))
+    if metafunc.definition.get_closest_marker("local_only"):
+        drivers = ("local",)
+    metafunc.parametrize("provider", drivers, indirect=True, scope="module")
 
 
 def pytest_sessionstart(session):
@@ -54,9 +66,17 @@ def sanitizer_report(gateway):
 
 
 @pytest.fixture(scope="module")
-def gateway():
+def provider(request):
+    """What the sandboxes of the tests come from."""
+    started = PROVIDERS[request.param]()
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def gateway(provider):
     """One gateway with the login "sandbox" for all tests of a file."""
-    started = Gateway()
+    started = Gateway(provider=provider)
     try:
         yield started.start()
     finally:
@@ -73,11 +93,11 @@ def gateways():
 
 
 @pytest.fixture
-def make_gateway(gateways):
+def make_gateway(gateways, provider):
     """Makes and starts a gateway: make_gateway(options={...}, logins={...}, arguments=[...])."""
 
     def make(**arguments):
-        gateway = Gateway(**arguments)
+        gateway = Gateway(provider=provider, **arguments)
         gateways.append(gateway)
         return gateway.start()
 

@@ -81,8 +81,12 @@ def public_key(path):
 class Gateway:
     """rwsd under test. Everything it makes lies in one directory, which stop() removes."""
 
-    def __init__(self, options=None, logins=None, arguments=()):
-        """options and each login's options: a dict of name to value, or to a list of values."""
+    def __init__(self, options=None, logins=None, arguments=(), provider=None):
+        """
+        options and each login's options: a dict of name to value, or to a list of values. provider
+        says what the logins' sandboxes come from; None: this machine.
+        """
+        self.provider = provider
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="rwsd-test-"))
         self.directory.chmod(0o755)
         self.key = make_key(self.directory / "client_key")
@@ -92,6 +96,8 @@ class Gateway:
             "listen": "127.0.0.1:0",
             "host_keys": self.directory / "host_keys",
             "state": self.directory / "state",
+            # Sandboxes at a provider are found by it: none is shared with another test's gateway.
+            "gateway": f"test-{self.directory.name}",
             **(options or {}),
         }
         self.logins = logins if logins is not None else {"sandbox": {}}
@@ -105,7 +111,7 @@ class Gateway:
     # Configuration
 
     def login_options(self, options):
-        standard = {"driver": "local"}
+        standard = self.provider.login() if self.provider else {"driver": "local"}
         if "key" not in options and "authorized_keys" not in options:
             standard["key"] = public_key(self.key)
         return {**standard, **options}

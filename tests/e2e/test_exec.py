@@ -11,6 +11,8 @@ import pytest
 from clients import TIMEOUT, asyncssh_connect, paramiko_connect, ssh, ssh_start
 from gateway import processes_with, wait_until
 
+DRIVERS = ("local", "e2b")
+
 ALL_BYTES = bytes(range(256))
 
 
@@ -162,11 +164,11 @@ def test_a_command_that_a_shell_reports_as_killed_is_a_status(gateway):
 
 
 @pytest.mark.core
-def test_commands_know_their_login_and_sandbox(gateway):
+def test_commands_know_their_login_and_sandbox(gateway, provider):
     done = ssh(gateway, "env", login="sandbox+names")
     names = dict(line.partition("=")[::2] for line in done.stdout.decode().splitlines())
     assert names["RWS_LOGIN"] == "sandbox+names"
-    assert names["RWS_DRIVER"] == "local"
+    assert names["RWS_DRIVER"] == provider.name
     assert names["RWS_SANDBOX_ID"]
 
 

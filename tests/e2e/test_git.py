@@ -6,6 +6,8 @@ import os
 import pytest
 from clients import git, ssh
 
+DRIVERS = ("local", "e2b")
+
 REMOTE = "ssh://sandbox@gateway"
 
 

@@ -8,6 +8,8 @@ import pytest
 from clients import TIMEOUT, asyncssh_connect, paramiko_connect, ssh
 from gateway import wait_until
 
+DRIVERS = ("local", "e2b")
+
 ALL_BYTES = bytes(range(256))
 
 

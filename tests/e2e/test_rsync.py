@@ -8,6 +8,8 @@ import subprocess
 import pytest
 from clients import TIMEOUT, environment, ssh, ssh_command, ssh_options
 
+DRIVERS = ("local", "e2b")
+
 
 @pytest.fixture(name="tree")
 def tree_fixture(tmp_path):

@@ -10,6 +10,8 @@ import pytest
 from clients import TIMEOUT, asyncssh_connect, paramiko_connect, ssh, ssh_start
 from gateway import processes_with, wait_until
 
+DRIVERS = ("local", "e2b")
+
 
 def fresh_mark():
     """A number of seconds that no other process sleeps for."""
@@ -131,6 +133,7 @@ def test_nothing_is_left_when_the_session_process_dies(make_gateway):
 
 
 @pytest.mark.core
+@pytest.mark.local_only  # nobody is left who could end it at a provider
 def test_nothing_is_left_when_the_worker_dies_and_one_line_says_so(make_gateway):
     """clients.md 16 and 45: the client hangs, or is told nothing, when the sandbox goes away."""
     gateway = make_gateway()

@@ -24,6 +24,16 @@ class Dropped(Exception):
     """The connection is gone (or the answer has been given otherwise): the handler must stop."""
 
 
+class Answer(web.StreamResponse):
+    """A response without the Content-Type that aiohttp would make up."""
+
+    async def _prepare_headers(self):
+        typed = "Content-Type" in self.headers
+        await super()._prepare_headers()
+        if not typed:
+            self.headers.popall("Content-Type", None)
+
+
 class Exchange:
     """What a handler gets: the request, the place for its answer, and `closed` for when the client leaves."""
 
@@ -38,6 +48,7 @@ class Exchange:
         self.finished = False
         self.sent = self.events = 0
         self.held = bytearray()
+        self.close_stream = None        # how a stream with an end of its own (a WebSocket) is closed by `then: close`
         self.triggered = False
         self.wedged = False             # the client is gone but the server side has not noticed
         self._watch_request_body()
@@ -67,8 +78,9 @@ class Exchange:
 
     async def read(self):
         """The whole request body."""
+        content = self.request.content
         try:
-            return await self.request.content.read()
+            return b"" if content.at_eof() else await content.read()
         except ConnectionError:
             raise Dropped from None
 
@@ -149,6 +161,8 @@ class Exchange:
             return
         if then == "stall":
             await self.closed
+        elif then == "close" and self.close_stream:
+            await self.close_stream(self.action.get("close_code", 1000), self.action.get("close_reason", ""))
         elif self.action.get("how") == "end":
             self.finished = True
             self.entry["ended"] = "end"
@@ -183,10 +197,12 @@ class Exchange:
         """Begin an answer; without a length it is a chunked stream."""
         await self._before_answer()
         self.entry["status"] = status
-        self.response = web.StreamResponse(status=status, headers=headers)
+        self.response = Answer(status=status, headers=headers)
+        if status != 101 and "Upgrade" in self.request.headers:
+            self.response.force_close()             # aiohttp parses no further request after such a one
         if length is not None:
             self.response.content_length = length
-        elif status in (204, 304):
+        elif status in (101, 204, 304):
             self.response._length_check = False     # else aiohttp closes the connection after it
         elif self.request.version >= (1, 1):
             self.response.enable_chunked_encoding()
@@ -218,12 +234,15 @@ class Exchange:
                 await asyncio.sleep(self.action.get("dribble_ms", 0) / 1000)
 
     async def frame(self, flags, payload):
-        """One enveloped message of a stream (5-byte header); what after_events and frame faults count."""
+        """One enveloped message of a stream (5-byte header)."""
+        await self.message(struct.pack(">BI", flags, len(payload)) + payload, lambda kind: spoil(kind, payload))
+
+    async def message(self, data, spoil_as):
+        """One framed message of a stream: what after_events and frame faults count. spoil_as(kind) is a broken one."""
         self.events += 1
         spoilt = self.action.get("frame")
-        data = struct.pack(">BI", flags, len(payload)) + payload
         if spoilt and spoilt.get("n", 1) == self.events:
-            data = spoil(spoilt["kind"], payload)
+            data = spoil_as(spoilt["kind"])
         self.held += data
         if self.events % self.action.get("coalesce", 1):
             return
@@ -266,7 +285,7 @@ async def wait_acknowledged(sock):
     for _ in range(2000):
         try:
             left = struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0]
-        except OSError:
+        except (OSError, ValueError):       # it is closed
             return
         if left == 0:
             return

@@ -12,9 +12,12 @@ ACTION_KEYS = {
     "drop", "how", "delay_ms", "answer_delay_ms", "request_bytes",
     "after_bytes", "after_events", "then", "kill_sandbox", "expire_sandbox",
     "frame", "end_stream", "no_end_event", "dribble_bytes", "dribble_ms", "coalesce",
+    "close_code", "close_reason", "handshake", "ping_every",
 }
-VALUES = {"drop": {"before", "after"}, "how": {"reset", "fin", "end"}, "then": {"cut", "stall", "go on"}}
-FRAMES = {"compressed", "oversized", "garbage", "cut"}
+VALUES = {"drop": {"before", "after"}, "how": {"reset", "fin", "end"}, "then": {"cut", "stall", "go on", "close"},
+          "handshake": {"accept", "protocol", "extension"}}
+FRAMES = {"compressed", "oversized", "garbage", "cut",                  # of envelopes and of WebSockets
+          "fragmented", "masked", "opcode", "text", "long_length"}      # of WebSockets
 
 
 class KnobError(ValueError):
@@ -24,13 +27,13 @@ class KnobError(ValueError):
 class Rule:
     """One knob."""
 
-    def __init__(self, number, spec, errors):
+    def __init__(self, number, spec, errors, values):
         unknown = set(spec) - {"match", "nth", "count", "action"}
         match, action = spec.get("match", {}), spec.get("action", {})
-        unknown |= (set(match) - MATCH_KEYS) | (set(action) - ACTION_KEYS)
+        unknown |= (set(match) - MATCH_KEYS) | (set(action) - ACTION_KEYS - set(values))
         if unknown or not action:
             raise KnobError(f"unknown or missing keys: {sorted(unknown) or ['action']}")
-        for key, allowed in VALUES.items():
+        for key, allowed in {**VALUES, **values}.items():
             if key in action and action[key] not in allowed:
                 raise KnobError(f"{key} must be one of {sorted(allowed)}")
         if "frame" in action and action["frame"].get("kind") not in FRAMES:
@@ -65,16 +68,20 @@ class Rule:
 
 
 class Knobs:
-    """All rules of one fake. `errors` are the provider's named answers: {name: {"status", "body", "headers"}}."""
+    """All rules of one fake.
 
-    def __init__(self, errors):
-        self.errors = errors
+    `errors` are the provider's named answers: {name: {"status", "body", "headers"}}; `values` the actions that only it
+    has: {key: the values allowed}.
+    """
+
+    def __init__(self, errors, values):
+        self.errors, self.values = errors, values
         self.rules = []
         self.last = 0
 
     def add(self, spec):
         self.last += 1
-        rule = Rule(self.last, spec, self.errors)
+        rule = Rule(self.last, spec, self.errors, self.values)
         self.rules.append(rule)
         return rule
 

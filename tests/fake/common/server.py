@@ -20,7 +20,6 @@ from .journal import Journal
 from .knobs import KnobError, Knobs
 
 PR_SET_PDEATHSIG = 1
-IDLE_TIMEOUT = 620      # of a kept connection: about what the providers' edges have
 LINE_LIMIT = 1 << 16    # a percent-encoded path of 4 KiB fits
 
 
@@ -40,24 +39,31 @@ class Connection(web.RequestHandler):
 class Server(web.Server):
     """aiohttp's bare server with our connections and no limit on bodies."""
 
+    def __init__(self, handler, idle_timeout):
+        super().__init__(handler)
+        self.idle_timeout = idle_timeout
+
     def __call__(self):
-        return Connection(self, loop=self._loop, access_log=None, keepalive_timeout=IDLE_TIMEOUT, auto_decompress=False,
-                          max_line_size=LINE_LIMIT, max_field_size=LINE_LIMIT)
+        return Connection(self, loop=self._loop, access_log=None, keepalive_timeout=self.idle_timeout,
+                          auto_decompress=False, max_line_size=LINE_LIMIT, max_field_size=LINE_LIMIT)
 
     def _make_request(self, message, payload, protocol, writer, task):
         return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=0)
 
 
 class Fake:
-    """Base of a fake provider. Subclasses give id_pattern, default_config, errors (see knobs) and the methods below."""
+    """Base of a fake provider. Subclasses give id_pattern, default_config, errors and action_values (see knobs), the
+    seconds after which an idle connection is closed, and the methods below."""
 
     id_pattern = r"$^"
     default_config = {}
     errors = {}
+    action_values = {}
+    idle_timeout = 620      # about what the providers' edges have
 
     def __init__(self, root):
         self.root = root
-        self.knobs = Knobs(self.errors)
+        self.knobs = Knobs(self.errors, self.action_values)
         self.journal = Journal(self.id_pattern)
         self.delay = 0.0
         self.config = dict(self.default_config)
@@ -193,7 +199,7 @@ async def run(fake, host, port):
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     watch_parent(stopped.set)
-    server = await loop.create_server(Server(fake.handle), host, port, backlog=512)
+    server = await loop.create_server(Server(fake.handle, fake.idle_timeout), host, port, backlog=512)
     print(f"listening on http://{host}:{server.sockets[0].getsockname()[1]}", flush=True)
     await stopped.wait()
     server.close()

@@ -9,9 +9,9 @@ import zlib
 from urllib.parse import quote
 
 from ..common.machine import MachineError
+from ..common.streams import read_some
 from .files import BLOCK, PLAIN, FileError, guarded, open_file, resolved
 from .filesystem_rpc import call
-from .process import read_some
 
 SMALL = 2048           # net/http gives a body that fits its buffer a length
 RANGE = re.compile(r"bytes=(\d*)-(\d*)$")

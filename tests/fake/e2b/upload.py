@@ -12,9 +12,9 @@ from aiohttp import ClientError, MultipartReader, web
 from aiohttp.streams import StreamReader
 
 from ..common.machine import MachineError
+from ..common.streams import write_all
 from .files import BLOCK, FileError, guarded, open_file, resolved
 from .filesystem_rpc import call, ensure_dirs
-from .process import write_all
 from .rpc import RpcError, decode, field
 
 

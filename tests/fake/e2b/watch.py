@@ -11,9 +11,9 @@ import struct
 import uuid
 
 from ..common.machine import MachineError
+from ..common.streams import readable
 from . import rpc
 from .filesystem_rpc import call, entry_info, path_of
-from .process import readable
 from .process_rpc import keepalive_interval
 from .rpc import RpcError, field, without_defaults
 

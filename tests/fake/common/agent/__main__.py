@@ -22,6 +22,7 @@ import sys
 import termios
 
 import files
+import tree
 
 CLONE_NEWUSER = 0x10000000
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -48,22 +49,32 @@ def open_pty(size):
     return [master], [slave, slave, slave]
 
 
-def open_pipes(stdin):
-    """Return (fds to hand out: stdout, stderr and perhaps stdin; the child's three descriptors)."""
-    out, child_out = os.pipe()
-    err, child_err = os.pipe()
-    if stdin != "pipe":
-        return [out, err], [os.open("/dev/null", os.O_RDWR), child_out, child_err]
-    child_in, feed = os.pipe()
-    return [out, err, feed], [child_in, child_out, child_err]
+def open_pipes(stdin, output):
+    """Return (fds to hand out: stdout, stderr and stdin, as far as wanted; the child's three descriptors)."""
+    handed, child_in, child_out = [], os.open("/dev/null", os.O_RDWR), os.open("/dev/null", os.O_RDWR)
+    child_err = child_out
+    if output != "null":
+        os.close(child_out)
+        out, child_out = os.pipe()
+        handed, child_err = [out], child_out
+    if output == "split":
+        err, child_err = os.pipe()
+        handed.append(err)
+    if stdin == "pipe":
+        os.close(child_in)
+        child_in, feed = os.pipe()
+        handed.append(feed)
+    return handed, [child_in, child_out, child_err]
 
 
 def run_child(request, stdio):
     """In the forked child: set the process up and exec. Raises OSError when that fails."""
-    for sig in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+    for sig in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(sig, signal.SIG_DFL)
     if request.get("pty") or request.get("setsid"):
         os.setsid()
+    elif request.get("setpgid"):
+        os.setpgid(0, 0)
     if request.get("pty"):
         fcntl.ioctl(stdio[0], termios.TIOCSCTTY, 0)
     for number, fd in enumerate(stdio):
@@ -89,7 +100,8 @@ def child_main(request, stdio, report):
 
 def spawn(request):
     """Start a process; answers its pid and the descriptors of its standard streams once it has exec'd."""
-    handed, stdio = open_pty(request["pty"]) if request.get("pty") else open_pipes(request.get("stdin"))
+    handed, stdio = open_pty(request["pty"]) if request.get("pty") else open_pipes(
+        request.get("stdin"), request.get("output", "split"))
     report, child_report = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -119,7 +131,8 @@ def connect_port(request):
     return {}, [sock.detach()]
 
 
-OPERATIONS = {"spawn": spawn, "signal": send_signal, "connect": connect_port, **files.OPERATIONS}
+OPERATIONS = {"spawn": spawn, "signal": send_signal, "connect": connect_port, **files.OPERATIONS,
+              **tree.OPERATIONS}
 
 
 class Agent:

@@ -11,6 +11,8 @@ import shutil
 import stat
 
 XATTR_PREFIX = "user.e2b."
+OPEN_FLAGS = {"read": os.O_RDONLY, "write": os.O_WRONLY | os.O_CREAT | os.O_TRUNC, "path": os.O_PATH,
+              "append": os.O_WRONLY | os.O_APPEND, "existing": os.O_WRONLY}
 
 
 def kind_of(mode):
@@ -123,8 +125,7 @@ def remove(request):
 
 def open_file(request):
     """Open and hand the descriptor out; never waits for the other end of a fifo."""
-    flags = {"read": os.O_RDONLY, "write": os.O_WRONLY | os.O_CREAT | os.O_TRUNC, "path": os.O_PATH}[request["how"]]
-    return {}, [os.open(request["path"], flags | os.O_NONBLOCK, 0o666)]
+    return {}, [os.open(request["path"], OPEN_FLAGS[request["how"]] | os.O_NONBLOCK, 0o666)]
 
 
 OPERATIONS = {

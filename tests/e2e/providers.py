@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: ISC
+"""What the sandboxes of a test come from: this machine, or a fake of a provider."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.request
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Local:
+    """The local driver needs nothing."""
+
+    name = "local"
+
+    def login(self):
+        """The options of a login block that uses it."""
+        return {"driver": "local"}
+
+    def stop(self):
+        pass
+
+
+class FakeE2b:
+    """tests/fake/e2b as a process of its own; tests/fake/README.md describes its control endpoint."""
+
+    name = "e2b"
+    key = "e2b_0123456789abcdef"
+
+    def __init__(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="fake-e2b-"))
+        self.directory.chmod(0o755)
+        # pylint: disable=consider-using-with # stop() ends it
+        self.process = subprocess.Popen(
+            ["/usr/bin/python3", "-m", "tests.fake.e2b", "--root", self.directory],
+            cwd=TOP,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.url = re.search(r"http://\S+", self.process.stdout.readline()).group(0)
+
+    def login(self):
+        return {
+            "driver": "e2b",
+            "api_key": self.key,
+            "api_url": self.url,
+            "sandbox_url": self.url,
+        }
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait(30)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    # The control endpoint
+
+    def call(self, method, path, body=None):
+        request = urllib.request.Request(
+            f"{self.url}/_fake/{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def fault(self, path, action, nth=1, count=1, method=None):
+        """The nth to (nth + count - 1)th request to a path meets a fault."""
+        match = {"path": path, **({"method": method} if method else {})}
+        self.call("POST", "knobs", {"match": match, "nth": nth, "count": count, "action": action})
+
+    def struck(self):
+        """How often faults happened: a test of one that did not proves nothing."""
+        return sum(rule["struck"] for rule in self.call("GET", "knobs"))
+
+    def requests(self):
+        return self.call("GET", "requests")["requests"]
+
+    def forget_requests(self):
+        self.call("DELETE", "requests")
+
+    def counts(self):
+        """How many requests there were, by "METHOD /route"."""
+        return self.call("GET", "requests")["counts"]
+
+    def sandboxes(self):
+        """The sandboxes that are there now."""
+        found = self.call("GET", "sandboxes")
+        found = found["sandboxes"] if isinstance(found, dict) else found
+        return [sandbox for sandbox in found if sandbox["state"] in ("running", "paused")]
+
+    def end_sandbox(self, how="kill"):
+        for sandbox in self.sandboxes():
+            self.call("POST", f"sandboxes/{sandbox['id']}/{how}")
+
+    def config(self, **settings):
+        self.call("POST", "config", settings)
+
+    def reset(self):
+        self.call("POST", "reset")
+
+
+PROVIDERS = {"local": Local, "e2b": FakeE2b}

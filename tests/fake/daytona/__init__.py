@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: ISC
+"""A fake Daytona; see __main__.py."""
