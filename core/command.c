@@ -180,6 +180,7 @@ tell_gone(struct command *command)
 {
 	if (command->events != NULL && command->events->gone != NULL)
 		command->events->gone(command->argument);
+	workspace_command_gone(command->workspace);
 }
 
 static void
@@ -562,9 +563,16 @@ command_close(struct command *command)
 }
 
 bool
+command_lives(const struct command *command)
+{
+	return command->stage != STAGE_WAITING && (command->stage != STAGE_ENDED || !command->gone);
+}
+
+bool
 command_busy(const struct command *command)
 {
-	return !command->request.internal && (command->stage != STAGE_ENDED || !command->gone);
+	return !command->request.internal &&
+	       (command->stage == STAGE_WAITING || command_lives(command));
 }
 
 struct command *

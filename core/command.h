@@ -68,6 +68,9 @@ void command_close(struct command *command);
 /* Does it run, or has it left processes behind? Never true for an internal one. */
 bool command_busy(const struct command *command);
 
+/* Is it being started, does it run, or has it left processes behind? An internal one as well. */
+bool command_lives(const struct command *command);
+
 /* workspace.c only: the next in its list, ending for good, and a sandbox that is gone. */
 struct command *command_next(const struct command *command);
 void command_set_next(struct command *command, struct command *next);
