@@ -33,6 +33,7 @@ class Client:
             name, _, value = line.decode().partition(": ")
             self.headers[name.lower()] = value
         self.code = self.reason = None
+        self.left = b""
         if self.status != 101:
             raise Refused(self.status, self.file.read(int(self.headers.get("content-length", "0"))))
 
@@ -58,6 +59,9 @@ class Client:
 
     def message(self):
         """The next whole message: (TEXT or BINARY, bytes), or None once it is closed. Control frames are passed over."""
+        if self.left:
+            message, self.left = self.left, b""
+            return BINARY, message
         kind, message = None, b""
         while True:
             frame = self.frame()
@@ -81,7 +85,9 @@ class Client:
             message = self.message()
             assert message is not None, (seen, self.code, self.reason)
             seen += message[1] if message[0] == BINARY else b""
-        return seen
+        end = seen.index(wanted) + len(wanted)
+        self.left = seen[end:]
+        return seen[:end]
 
     def rest(self):
         """All binary output to the close."""
