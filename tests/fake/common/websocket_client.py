@@ -6,6 +6,7 @@ import struct
 
 from .websocket import BINARY, CLOSE, CONTINUATION, TEXT, encode
 
+LARGEST = 1 << 24
 MASK = b"\x0f\xf0\x33\xcc"
 
 
@@ -50,7 +51,7 @@ class Client:
             if size >= 126:
                 size = int.from_bytes(self.file.read(2 if size == 126 else 8), "big")
             mask = self.file.read(4) if head[1] & 0x80 else b""
-            payload = self.file.read(size)
+            payload = self.file.read(min(size, LARGEST))
         except ConnectionError:
             return None
         if len(payload) < size:

@@ -93,6 +93,7 @@ def test_newer_daemons_end_the_input_after_each_write(session):
 
 
 def test_input_errors(session):
+    session.box.server.fake("POST", "config", {"exec_lag_ms": 500})
     number = session.start("read x")
     early = session.input(number, "x")
     assert early.status == 500 and "failed to open input pipe: open " in early.json["message"]
