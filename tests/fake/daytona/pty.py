@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from socket import SO_SNDBUF, SOL_SOCKET
 
 from ..common.machine import MachineError
 from ..common.websocket import ReceiveEnd, WebSocket
@@ -172,7 +173,9 @@ def requested_envs(protocols):
 
 async def attach(daemon, exchange, socket, terminal):
     """One client of a terminal, until it leaves or the terminal ends. The terminal itself does not mind either."""
-    fault = exchange.action.get("pty")
+    fault, size = exchange.action.get("pty"), daemon.config["pty_send_buffer"]
+    if size:
+        exchange.request.transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_SNDBUF, size)
     wants_exit = daemon.config["create_connect"] and EXIT_PROTOCOL in offered_protocols(exchange.request)
     client = terminal.attach(socket, wants_exit, fault)
     connected = json.dumps({"status": "connected", "type": "control"})
