@@ -6,6 +6,7 @@
 #include "core/driver.h"
 
 extern const struct driver_kind driver_local_kind;
+extern const struct driver_kind driver_daytona_kind;
 extern const struct driver_kind driver_e2b_kind;
 
 #endif
