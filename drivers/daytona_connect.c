@@ -20,7 +20,7 @@
 #include "core/marker.h"
 #include "drivers/daytona_control.h"
 #include "drivers/daytona_driver.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 /* ms; create and start answer within 30 s of the server's own waiting. */
 #define SLOW_TIMEOUT 60000

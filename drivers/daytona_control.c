@@ -7,7 +7,7 @@
 #include "core/base/number.h"
 #include "core/base/option.h"
 #include "drivers/daytona_control.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 #define ID_MAX 128
 #define PAGE_SIZE 100

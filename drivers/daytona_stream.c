@@ -14,7 +14,7 @@
 #include "core/base/memory.h"
 #include "core/pump.h"
 #include "drivers/daytona_driver.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 /* Bytes that wait for the reader, and from the writer. */
 #define OUTPUT_MAX ((size_t)1024 * 1024)

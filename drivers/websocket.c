@@ -424,7 +424,7 @@ free_descriptor(struct websocket_descriptor *descriptor)
 static void
 connected(struct websocket *websocket, CURLcode code)
 {
-	curl_socket_t fd;
+	curl_socket_t fd = CURL_SOCKET_BAD;
 
 	if (code == CURLE_OK)
 		code = curl_easy_getinfo(websocket->easy, CURLINFO_ACTIVESOCKET, &fd);
