@@ -58,7 +58,6 @@ workspace_tell_waiters(struct workspace *workspace, const struct error *err)
 	}
 }
 
-
 void
 workspace_stop_connecting(struct workspace *workspace)
 {

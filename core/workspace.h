@@ -26,7 +26,7 @@ struct workspace_setup {
 	const char *login;               /* all texts are kept */
 	const char *name;                /* NAME, NAME+INSTANCE or NAME=ID */
 	const char *instance;            /* label at the provider */
-	int directory;                   /* of this workspace's own in the state directory; kept, not closed */
+	int directory; /* of this workspace's own in the state directory; kept, not closed */
 };
 
 /* Checks the driver's settings; connects nothing yet. */

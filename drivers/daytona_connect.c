@@ -17,10 +17,10 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/json.h"
 #include "core/marker.h"
 #include "drivers/daytona_control.h"
 #include "drivers/daytona_driver.h"
-#include "core/json.h"
 
 /* ms; create and start answer within 30 s of the server's own waiting. */
 #define SLOW_TIMEOUT 60000
@@ -46,7 +46,7 @@ struct daytona_connect {
 	struct loop_timer *again, *deadline;
 	void (*step)(struct daytona_connect *connect); /* what again begins */
 	struct driver_operation *probe;
-	char *word;          /* the state that was seen last */
+	char *word;           /* the state that was seen last */
 	struct error failure; /* of the last attempt at what is tried again */
 };
 
@@ -105,13 +105,15 @@ deadline_expired(void *argument)
 	long long seconds;
 	struct error err;
 
-	seconds = (long long)settings_number(connect->sandbox->context.settings, "start_timeout") / 1000;
+	seconds = (long long)settings_number(connect->sandbox->context.settings, "start_timeout") /
+		  1000;
 	if (connect->failure.code != ERROR_NONE) {
 		err = connect->failure;
 		error_wrap(&err, "not started within %lld s", seconds);
 	} else {
-		error_set(&err, ERROR_TIMEOUT, "the sandbox did not start within %lld s%s%s", seconds,
-		    connect->word == NULL ? "" : "; it is ", connect->word == NULL ? "" : connect->word);
+		error_set(&err, ERROR_TIMEOUT, "the sandbox did not start within %lld s%s%s",
+		    seconds, connect->word == NULL ? "" : "; it is ",
+		    connect->word == NULL ? "" : connect->word);
 	}
 	fail(connect, &err, NULL);
 }
@@ -192,8 +194,8 @@ probe(struct daytona_connect *connect)
 	char shell[] = "sh", flag[] = "-c", script[] = "pwd && id -un";
 	char *argv[] = { shell, flag, script, NULL };
 
-	connect->probe =
-	    daytona_run(connect->sandbox, argv, NULL, 0, PROBE_OUTPUT_MAX, probed, connect);
+	connect->probe = daytona_run(
+	    connect->sandbox, argv, NULL, 0, PROBE_OUTPUT_MAX, probed, connect);
 }
 
 /* The sandbox is started and known. */
@@ -243,8 +245,8 @@ ask_toolbox(struct daytona_connect *connect)
 	char *path;
 
 	path = memory_text_format("/sandbox/%s/toolbox-proxy-url", connect->sandbox->id);
-	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL, HTTP_IDEMPOTENT,
-	    limit_timeout(connect, QUICK_TIMEOUT), toolbox_told, connect);
+	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL,
+	    HTTP_IDEMPOTENT, limit_timeout(connect, QUICK_TIMEOUT), toolbox_told, connect);
 	memory_free(path);
 }
 
@@ -276,8 +278,8 @@ start(struct daytona_connect *connect)
 	char *path;
 
 	path = memory_text_format("/sandbox/%s/start", connect->sandbox->id);
-	connect->request = daytona_control_call(connect->sandbox, "POST", path, NULL, HTTP_ONCE,
-	    SLOW_TIMEOUT, starting, connect);
+	connect->request = daytona_control_call(
+	    connect->sandbox, "POST", path, NULL, HTTP_ONCE, SLOW_TIMEOUT, starting, connect);
 	memory_free(path);
 }
 
@@ -314,8 +316,8 @@ take_look(struct daytona_connect *connect, const struct daytona_look *found)
 		fail(connect, &err, NULL);
 		break;
 	case DAYTONA_FAILED:
-		error_set(&err, ERROR_UNAVAILABLE, "sandbox %.64s failed (%.32s): %.200s", found->id,
-		    found->word, found->reason);
+		error_set(&err, ERROR_UNAVAILABLE, "sandbox %.64s failed (%.32s): %.200s",
+		    found->id, found->word, found->reason);
 		fail(connect, &err, NULL);
 		break;
 	}
@@ -354,8 +356,8 @@ looked(void *argument, const struct http_answer *answer, const struct error *rea
 	if (is_welcome(connect, &found)) {
 		take_look(connect, &found);
 	} else {
-		error_set(&err, ERROR_EXISTS, "there is a sandbox %.64s already, and it is not ours",
-		    connect->id);
+		error_set(&err, ERROR_EXISTS,
+		    "there is a sandbox %.64s already, and it is not ours", connect->id);
 		fail(connect, &err, NULL);
 	}
 	daytona_look_clear(&found);
@@ -368,8 +370,8 @@ look(struct daytona_connect *connect)
 
 	id = http_escape(connect->id);
 	path = memory_text_format("/sandbox/%s", id);
-	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL, HTTP_IDEMPOTENT,
-	    limit_timeout(connect, QUICK_TIMEOUT), looked, connect);
+	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL,
+	    HTTP_IDEMPOTENT, limit_timeout(connect, QUICK_TIMEOUT), looked, connect);
 	memory_free(path);
 	memory_free(id);
 }
@@ -480,8 +482,8 @@ list(struct daytona_connect *connect, const char *cursor)
 	char *path;
 
 	path = daytona_list_path(connect->sandbox, cursor);
-	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL, HTTP_IDEMPOTENT,
-	    limit_timeout(connect, QUICK_TIMEOUT), listed, connect);
+	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL,
+	    HTTP_IDEMPOTENT, limit_timeout(connect, QUICK_TIMEOUT), listed, connect);
 	memory_free(path);
 }
 

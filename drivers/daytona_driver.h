@@ -34,8 +34,8 @@ struct driver_sandbox {
 	char *id;   /* of the sandbox; NULL until it is connected */
 	char *base; /* URL of its toolbox */
 	char *directory, *user;
-	bool is_attached;          /* by the option sandbox */
-	bool no_create_connect;    /* its daemon does not know how to make a terminal in one trip */
+	bool is_attached;       /* by the option sandbox */
+	bool no_create_connect; /* its daemon does not know how to make a terminal in one trip */
 	bool is_lost, is_closing;
 
 	struct daytona_connect *connect;
@@ -109,8 +109,8 @@ struct daytona_pty_events {
 };
 
 /* A spare one, or a new one. */
-struct daytona_pty *daytona_pty_take(struct driver_sandbox *sandbox,
-    const struct daytona_pty_events *events, void *argument);
+struct daytona_pty *daytona_pty_take(
+    struct driver_sandbox *sandbox, const struct daytona_pty_events *events, void *argument);
 size_t daytona_pty_room(const struct daytona_pty *pty);
 void daytona_pty_send(struct daytona_pty *pty, const void *data, size_t size);
 void daytona_pty_hold(struct daytona_pty *pty, bool hold);
@@ -140,7 +140,8 @@ void daytona_cancel(struct driver_operation *operation);
 struct driver_operation {
 	struct driver_operation *next;
 	struct driver_sandbox *sandbox;
-	void (*destroy)(struct driver_operation *operation); /* frees what is the kind's own, and itself */
+	void (*destroy)(
+	    struct driver_operation *operation); /* frees what is the kind's own, and itself */
 };
 void daytona_operation_link(struct driver_sandbox *sandbox, struct driver_operation *operation,
     void (*destroy)(struct driver_operation *operation));

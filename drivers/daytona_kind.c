@@ -30,7 +30,8 @@ static const struct option daytona_options[] = {
 	{ .name = "sandbox",
 	    .type = OPTION_TEXT,
 	    .scope = OPTION_LOGIN,
-	    .help = "Id or name of a sandbox to use instead of making one; it is started when stopped." },
+	    .help =
+		"Id or name of a sandbox to use instead of making one; it is started when stopped." },
 	{ .name = "image",
 	    .type = OPTION_TEXT,
 	    .scope = OPTION_BOTH,
@@ -38,7 +39,8 @@ static const struct option daytona_options[] = {
 	{ .name = "snapshot",
 	    .type = OPTION_TEXT,
 	    .scope = OPTION_BOTH,
-	    .help = "Snapshot that a sandbox is made from; without this and image it is Daytona's." },
+	    .help =
+		"Snapshot that a sandbox is made from; without this and image it is Daytona's." },
 	{ .name = "resources",
 	    .type = OPTION_PAIRS,
 	    .scope = OPTION_BOTH,
@@ -61,7 +63,8 @@ static const struct option daytona_options[] = {
 	    .min = 0,
 	    .max = 365 * DAY,
 	    .standard = "15m",
-	    .help = "Time of disuse after which Daytona stops a sandbox, in whole minutes; 0 for never." },
+	    .help =
+		"Time of disuse after which Daytona stops a sandbox, in whole minutes; 0 for never." },
 	{ .name = "start_timeout",
 	    .type = OPTION_DURATION,
 	    .scope = OPTION_BOTH,

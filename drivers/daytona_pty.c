@@ -16,10 +16,10 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "core/marker.h"
 #include "core/scripts.h"
 #include "drivers/daytona_driver.h"
-#include "core/json.h"
 #include "drivers/websocket.h"
 #include "drivers/websocket_frame.h"
 
@@ -108,8 +108,7 @@ soon_expired(void *argument)
 	} else if (pty->stage == STAGE_READY) {
 		pty->events->ready(pty->argument);
 	} else if (pty->stage == STAGE_ENDED) {
-		pty->events->ended(
-		    pty->argument, pty->has_exit ? &pty->exit : NULL, &pty->failure);
+		pty->events->ended(pty->argument, pty->has_exit ? &pty->exit : NULL, &pty->failure);
 	}
 }
 
@@ -143,9 +142,8 @@ type_line(struct daytona_pty *pty)
 	char *script, *line;
 
 	script = script_text("launch");
-	line = memory_text_format(
-	    " unset HISTFILE TERM; stty raw -echo; printf '\\036%s\\n'; "
-	    "exec sh -c 'eval \"$(head -c %zu)\"' rws-launch 3<&0\n",
+	line = memory_text_format(" unset HISTFILE TERM; stty raw -echo; printf '\\036%s\\n'; "
+				  "exec sh -c 'eval \"$(head -c %zu)\"' rws-launch 3<&0\n",
 	    pty->mark + 1, strlen(script));
 	websocket_send(pty->websocket, line, strlen(line));
 	pty->stage = STAGE_TYPED;
@@ -175,12 +173,14 @@ take_noise(struct daytona_pty *pty, const unsigned char *data, size_t size)
 	struct error err;
 
 	if (size > buffer_room(&pty->noise)) {
-		error_set(&err, ERROR_UNAVAILABLE, "the terminal's shell says too much before it takes a command");
+		error_set(&err, ERROR_UNAVAILABLE,
+		    "the terminal's shell says too much before it takes a command");
 		end(pty, &err);
 		return;
 	}
 	(void)buffer_append(&pty->noise, data, size);
-	if (memmem(buffer_data(&pty->noise), pty->noise.length, pty->mark, strlen(pty->mark)) == NULL)
+	if (memmem(buffer_data(&pty->noise), pty->noise.length, pty->mark, strlen(pty->mark)) ==
+	    NULL)
 		return;
 	buffer_free(&pty->noise);
 	send_script(pty);
@@ -366,7 +366,8 @@ open_pty(struct driver_sandbox *sandbox)
 		return pty;
 	}
 	pty->in_one_trip = true;
-	path = memory_text_format("/process/pty/create-connect?id=%s&cols=80&rows=24&cwd=%%2F", pty->name);
+	path = memory_text_format(
+	    "/process/pty/create-connect?id=%s&cols=80&rows=24&cwd=%%2F", pty->name);
 	open_socket(pty, path);
 	memory_free(path);
 	return pty;
@@ -386,7 +387,8 @@ make_spares(struct driver_sandbox *sandbox)
 	size_t count;
 
 	if (sandbox->spare_timer == NULL)
-		sandbox->spare_timer = loop_timer_new(sandbox->context.loop, spares_expired, sandbox);
+		sandbox->spare_timer = loop_timer_new(
+		    sandbox->context.loop, spares_expired, sandbox);
 	loop_timer_start(sandbox->spare_timer, SPARE_TIME);
 	count = 0;
 	for (pty = sandbox->spares; pty != NULL; pty = pty->next)

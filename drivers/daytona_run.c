@@ -13,9 +13,9 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/number.h"
+#include "core/json.h"
 #include "core/scripts.h"
 #include "drivers/daytona_driver.h"
-#include "core/json.h"
 
 /* Seconds for the command, and ms for the request. */
 #define COMMAND_TIMEOUT 600
@@ -178,7 +178,8 @@ executed(void *argument, const struct http_answer *answer, const struct error *r
 	if (reason != NULL) {
 		err = *reason;
 		if (answer->status == 408)
-			error_set(&err, ERROR_TIMEOUT, "a script did not end within %d s", COMMAND_TIMEOUT);
+			error_set(&err, ERROR_TIMEOUT, "a script did not end within %d s",
+			    COMMAND_TIMEOUT);
 		/* What is not started, or not there any more, is no mistake of the request's. */
 		if (daytona_is_suspicious(answer))
 			err.code = ERROR_UNAVAILABLE;
@@ -222,8 +223,8 @@ write_command(struct buffer *text, const struct daytona_run *run, char *const *a
 	script = script_text("gather");
 	add_base64(text, "exec sh -c \"$(printf %s ", script, strlen(script));
 	memory_free(script);
-	(void)buffer_append_format(text, " | base64 -d)\" rws %zu %zu", run->max_output,
-	    (size + PIECE - 1) / PIECE);
+	(void)buffer_append_format(
+	    text, " | base64 -d)\" rws %zu %zu", run->max_output, (size + PIECE - 1) / PIECE);
 	for (; size > 0; size -= piece, input += piece) {
 		piece = size < PIECE ? size : PIECE;
 		add_base64(text, " ", input, piece);

@@ -124,8 +124,8 @@ watch(struct websocket *websocket)
 	if (websocket->watch != NULL)
 		loop_watch_change(websocket->watch, events);
 	else if (events != 0)
-		websocket->watch =
-		    loop_watch(websocket->loop, websocket->fd, events, ready, websocket);
+		websocket->watch = loop_watch(
+		    websocket->loop, websocket->fd, events, ready, websocket);
 }
 
 /* A pong or a ping that finds no room is left out: there is enough else on its way. */
@@ -500,8 +500,8 @@ watch_descriptor(CURL *easy, curl_socket_t fd, int what, void *argument, void *a
 	descriptor = memory_zeroed(1, sizeof(*descriptor));
 	descriptor->websocket = websocket;
 	descriptor->fd = (int)fd;
-	descriptor->watch =
-	    loop_watch(websocket->loop, descriptor->fd, events, descriptor_ready, descriptor);
+	descriptor->watch = loop_watch(
+	    websocket->loop, descriptor->fd, events, descriptor_ready, descriptor);
 	descriptor->next = websocket->descriptors;
 	websocket->descriptors = descriptor;
 	(void)curl_multi_assign(websocket->multi, fd, descriptor);
@@ -539,8 +539,10 @@ split_url(const char *url, char **host, char **path, struct error *err)
 	} else {
 		(void)curl_url_get(parsed, CURLUPART_PORT, &port, 0);
 		(void)curl_url_get(parsed, CURLUPART_QUERY, &query, 0);
-		*host = memory_text_format("%s%s%s", name, port == NULL ? "" : ":", port == NULL ? "" : port);
-		*path = memory_text_format("%s%s%s", way, query == NULL ? "" : "?", query == NULL ? "" : query);
+		*host = memory_text_format(
+		    "%s%s%s", name, port == NULL ? "" : ":", port == NULL ? "" : port);
+		*path = memory_text_format(
+		    "%s%s%s", way, query == NULL ? "" : "?", query == NULL ? "" : query);
 		result = 0;
 	}
 	curl_free(name);
@@ -578,7 +580,8 @@ set_options(struct websocket *websocket, const struct http_setup *setup, const c
 }
 
 static void
-begin(struct websocket *websocket, const struct http_setup *setup, const struct websocket_call *call)
+begin(
+    struct websocket *websocket, const struct http_setup *setup, const struct websocket_call *call)
 {
 	char *host, *path;
 	struct error err;

@@ -101,12 +101,14 @@ check_upgrade(const char *head, const char *key, struct error *err)
 	extensions = find_header(head, "Sec-WebSocket-Extensions");
 	expected = expected_accept(key);
 	matches = accept != NULL && strcmp(accept, expected) == 0 && extensions == NULL &&
-		  header_is(head, "Upgrade", "websocket") && header_is(head, "Connection", "Upgrade");
+		  header_is(head, "Upgrade", "websocket") &&
+		  header_is(head, "Connection", "Upgrade");
 	memory_free(accept);
 	memory_free(extensions);
 	memory_free(expected);
 	if (!matches)
-		return error_set(err, ERROR_UNAVAILABLE, "the server's upgrade to a WebSocket is wrong");
+		return error_set(
+		    err, ERROR_UNAVAILABLE, "the server's upgrade to a WebSocket is wrong");
 	return 0;
 }
 
