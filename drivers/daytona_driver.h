@@ -119,6 +119,9 @@ void daytona_pty_hold(struct daytona_pty *pty, bool hold);
 void daytona_pty_free(struct daytona_pty *pty);
 void daytona_pty_free_spares(struct driver_sandbox *sandbox);
 
+/* Ends all streams: their sandbox is lost, or about to be released. */
+void daytona_stream_fail_all(struct driver_sandbox *sandbox, const struct error *err);
+
 /* daytona_stream.c, daytona_run.c, daytona_files.c: the operations of core/driver.h. */
 struct driver_stream *daytona_start(struct driver_sandbox *sandbox,
     const struct driver_command *command, const struct driver_stream_events *events,

@@ -117,17 +117,42 @@ pty_ready(void *argument)
 }
 
 static void
+fail(struct driver_stream *stream, const struct error *err)
+{
+	if (stream->ended)
+		return;
+	stream->ended = true;
+	stream->failure = *err;
+	if (stream->output != NULL)
+		pump_sink_end(stream->output);
+	tell_if_ended(stream);
+}
+
+void
+daytona_stream_fail_all(struct driver_sandbox *sandbox, const struct error *err)
+{
+	struct driver_stream *stream;
+
+	/* Each may free itself, and others, when it is told. */
+	do {
+		for (stream = sandbox->streams; stream != NULL && stream->ended; stream = stream->next)
+			continue;
+		if (stream != NULL)
+			fail(stream, err);
+	} while (stream != NULL);
+}
+
+static void
 pty_received(void *argument, const void *data, size_t size)
 {
 	struct driver_stream *stream = argument;
 	struct error err;
 
+	if (stream->ended)
+		return;
 	if (size > pump_sink_room(stream->output)) {
 		error_set(&err, ERROR_UNAVAILABLE, "the terminal says more than can be taken");
-		stream->failure = err;
-		stream->ended = true;
-		pump_sink_end(stream->output);
-		tell_if_ended(stream);
+		fail(stream, &err);
 		return;
 	}
 	pump_sink_put(stream->output, data, size);
@@ -138,7 +163,7 @@ pty_received(void *argument, const void *data, size_t size)
 static void
 pty_sent(void *argument)
 {
-	send_more(argument);
+	input_ready(argument);
 }
 
 static void
@@ -148,15 +173,10 @@ pty_ended(void *argument, const struct driver_exit *ended, const struct error *e
 
 	if (stream->ended)
 		return;
-	stream->ended = true;
 	stream->is_known = ended != NULL;
 	if (ended != NULL)
 		stream->exit = *ended;
-	else
-		stream->failure = *err;
-	if (stream->output != NULL)
-		pump_sink_end(stream->output);
-	tell_if_ended(stream);
+	fail(stream, err);
 }
 
 static const struct daytona_pty_events pty_events = {
