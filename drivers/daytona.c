@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* The Daytona driver: its object, and giving the sandbox back. daytona_driver.h says what is where. */
+/* The Daytona driver: its object, and giving the sandbox back. daytona_driver.h says what is where.
+ */
 #include <string.h>
 
 #include "core/base/error.h"
@@ -158,8 +159,8 @@ daytona_open(const struct driver_context *context, struct error *err)
 	sandbox->api = memory_text(url);
 	if (url[0] != '\0' && url[strlen(url) - 1] == '/')
 		sandbox->api[strlen(url) - 1] = '\0';
-	sandbox->auth_header =
-	    memory_text_format("Authorization: Bearer %s", settings_text(settings, "api_key"));
+	sandbox->auth_header = memory_text_format(
+	    "Authorization: Bearer %s", settings_text(settings, "api_key"));
 	sandbox->release_again = loop_timer_new(context->loop, begin_release, sandbox);
 	return sandbox;
 }

@@ -7,8 +7,8 @@
  *	then                 start it when it is stopped, and look until it is started
  *	at last              a first command tells directory and user
  *
- * A create whose outcome is unknown is followed by a look at the name that it was to have, so that it leaves no
- * second sandbox behind.
+ * A create whose outcome is unknown is followed by a look at the name that it was to have, so that
+ *it leaves no second sandbox behind.
  */
 #include <string.h>
 
@@ -46,7 +46,7 @@ struct daytona_connect {
 	struct loop_timer *again, *deadline;
 	void (*step)(struct daytona_connect *connect); /* what again begins */
 	struct driver_operation *probe;
-	char *word;          /* the state that was seen last */
+	char *word;           /* the state that was seen last */
 	struct error failure; /* of the last attempt at what is tried again */
 };
 
@@ -105,13 +105,15 @@ deadline_expired(void *argument)
 	long long seconds;
 	struct error err;
 
-	seconds = (long long)settings_number(connect->sandbox->context.settings, "start_timeout") / 1000;
+	seconds = (long long)settings_number(connect->sandbox->context.settings, "start_timeout") /
+		  1000;
 	if (connect->failure.code != ERROR_NONE) {
 		err = connect->failure;
 		error_wrap(&err, "not started within %lld s", seconds);
 	} else {
-		error_set(&err, ERROR_TIMEOUT, "the sandbox did not start within %lld s%s%s", seconds,
-		    connect->word == NULL ? "" : "; it is ", connect->word == NULL ? "" : connect->word);
+		error_set(&err, ERROR_TIMEOUT, "the sandbox did not start within %lld s%s%s",
+		    seconds, connect->word == NULL ? "" : "; it is ",
+		    connect->word == NULL ? "" : connect->word);
 	}
 	fail(connect, &err, NULL);
 }
@@ -192,8 +194,8 @@ probe(struct daytona_connect *connect)
 	char shell[] = "sh", flag[] = "-c", script[] = "pwd && id -un";
 	char *argv[] = { shell, flag, script, NULL };
 
-	connect->probe =
-	    daytona_run(connect->sandbox, argv, NULL, 0, PROBE_OUTPUT_MAX, probed, connect);
+	connect->probe = daytona_run(
+	    connect->sandbox, argv, NULL, 0, PROBE_OUTPUT_MAX, probed, connect);
 }
 
 /* The sandbox is started and known. */
@@ -243,8 +245,8 @@ ask_toolbox(struct daytona_connect *connect)
 	char *path;
 
 	path = memory_text_format("/sandbox/%s/toolbox-proxy-url", connect->sandbox->id);
-	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL, HTTP_IDEMPOTENT,
-	    limit_timeout(connect, QUICK_TIMEOUT), toolbox_told, connect);
+	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL,
+	    HTTP_IDEMPOTENT, limit_timeout(connect, QUICK_TIMEOUT), toolbox_told, connect);
 	memory_free(path);
 }
 
@@ -257,7 +259,8 @@ starting(void *argument, const struct http_answer *answer, const struct error *r
 	struct daytona_connect *connect = argument;
 
 	connect->request = NULL;
-	/* 409: somebody else starts it, or it is still being stopped. Else its outcome is seen by looking. */
+	/* 409: somebody else starts it, or it is still being stopped. Else its outcome is seen by
+	 * looking. */
 	if (reason != NULL && answer->outcome == HTTP_REFUSED && answer->status != 409 &&
 	    answer->status < 500) {
 		fail(connect, reason, "start sandbox");
@@ -276,8 +279,8 @@ start(struct daytona_connect *connect)
 	char *path;
 
 	path = memory_text_format("/sandbox/%s/start", connect->sandbox->id);
-	connect->request = daytona_control_call(connect->sandbox, "POST", path, NULL, HTTP_ONCE,
-	    SLOW_TIMEOUT, starting, connect);
+	connect->request = daytona_control_call(
+	    connect->sandbox, "POST", path, NULL, HTTP_ONCE, SLOW_TIMEOUT, starting, connect);
 	memory_free(path);
 }
 
@@ -314,8 +317,8 @@ take_look(struct daytona_connect *connect, const struct daytona_look *found)
 		fail(connect, &err, NULL);
 		break;
 	case DAYTONA_FAILED:
-		error_set(&err, ERROR_UNAVAILABLE, "sandbox %.64s failed (%.32s): %.200s", found->id,
-		    found->word, found->reason);
+		error_set(&err, ERROR_UNAVAILABLE, "sandbox %.64s failed (%.32s): %.200s",
+		    found->id, found->word, found->reason);
 		fail(connect, &err, NULL);
 		break;
 	}
@@ -354,8 +357,8 @@ looked(void *argument, const struct http_answer *answer, const struct error *rea
 	if (is_welcome(connect, &found)) {
 		take_look(connect, &found);
 	} else {
-		error_set(&err, ERROR_EXISTS, "there is a sandbox %.64s already, and it is not ours",
-		    connect->id);
+		error_set(&err, ERROR_EXISTS,
+		    "there is a sandbox %.64s already, and it is not ours", connect->id);
 		fail(connect, &err, NULL);
 	}
 	daytona_look_clear(&found);
@@ -368,8 +371,8 @@ look(struct daytona_connect *connect)
 
 	id = http_escape(connect->id);
 	path = memory_text_format("/sandbox/%s", id);
-	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL, HTTP_IDEMPOTENT,
-	    limit_timeout(connect, QUICK_TIMEOUT), looked, connect);
+	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL,
+	    HTTP_IDEMPOTENT, limit_timeout(connect, QUICK_TIMEOUT), looked, connect);
 	memory_free(path);
 	memory_free(id);
 }
@@ -480,8 +483,8 @@ list(struct daytona_connect *connect, const char *cursor)
 	char *path;
 
 	path = daytona_list_path(connect->sandbox, cursor);
-	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL, HTTP_IDEMPOTENT,
-	    limit_timeout(connect, QUICK_TIMEOUT), listed, connect);
+	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL,
+	    HTTP_IDEMPOTENT, limit_timeout(connect, QUICK_TIMEOUT), listed, connect);
 	memory_free(path);
 }
 

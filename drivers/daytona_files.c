@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Files in and out through the toolbox, which reads and writes in place and makes what directories are
- * missing. core/scripts/file.sh adds what that lacks: rights are checked before a read, and a write goes
- * to a private file beside its target and is moved over it when it is complete.
+ * Files in and out through the toolbox, which reads and writes in place and makes what directories
+ * are missing. core/scripts/file.sh adds what that lacks: rights are checked before a read, and a
+ * write goes to a private file beside its target and is moved over it when it is complete.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,12 +27,12 @@
 #define CONNECT_TIMEOUT 15000
 
 #define BOUNDARY "rws-4f1c07d29ab6"
-#define FORM_PATH                    \
-	"--" BOUNDARY "\r\n"         \
+#define FORM_PATH            \
+	"--" BOUNDARY "\r\n" \
 	"Content-Disposition: form-data; name=\"files[0].path\"\r\n\r\n"
-#define FORM_FILE                                                                           \
-	"\r\n--" BOUNDARY "\r\n"                                                            \
-	"Content-Disposition: form-data; name=\"files[0].file\"; filename=\"file\"\r\n"       \
+#define FORM_FILE                                                                       \
+	"\r\n--" BOUNDARY "\r\n"                                                        \
+	"Content-Disposition: form-data; name=\"files[0].file\"; filename=\"file\"\r\n" \
 	"Content-Type: application/octet-stream\r\n\r\n"
 #define FORM_TAIL "\r\n--" BOUNDARY "--\r\n"
 
@@ -50,7 +50,7 @@ struct daytona_copy {
 	struct driver_operation *script;
 	void (*after)(
 	    struct daytona_copy *copy, const char *output); /* goes on once the script said ok */
-	char *temp;                                     /* of a write, while it is there */
+	char *temp;                                         /* of a write, while it is there */
 	bool tail_sent, is_complete;
 };
 
@@ -78,8 +78,7 @@ destroy(struct driver_operation *operation)
 	http_cancel(copy->request);
 	if (copy->script != NULL)
 		daytona_cancel(copy->script);
-	if (copy->temp != NULL && !operation->sandbox->is_lost &&
-	    !operation->sandbox->is_closing)
+	if (copy->temp != NULL && !operation->sandbox->is_lost && !operation->sandbox->is_closing)
 		(void)run_script(operation->sandbox, "drop", copy->temp, NULL, NULL, NULL);
 	memory_free(copy->temp);
 	pump_sink_free(copy->sink);
@@ -180,8 +179,8 @@ begin_script(struct daytona_copy *copy, const char *mode, char *first, char *sec
 
 /* Starts a request of the file interface; call has its own part filled in. */
 static void
-open_request(struct daytona_copy *copy, const char *rest, struct http_call *call,
-    const char *const *headers)
+open_request(
+    struct daytona_copy *copy, const char *rest, struct http_call *call, const char *const *headers)
 {
 	struct driver_sandbox *sandbox = copy->operation.sandbox;
 	char *url, **list;
@@ -411,8 +410,8 @@ send_file(struct daytona_copy *copy, const char *output)
 	/* Not again by itself: what the writer gave is gone. */
 	call.repeat = HTTP_ONCE;
 	call.wants_more = source_ready;
-	call.body_length = (int64_t)copy->left +
-	    (int64_t)(strlen(FORM_PATH) + strlen(copy->temp) + strlen(FORM_FILE) + strlen(FORM_TAIL));
+	call.body_length = (int64_t)copy->left + (int64_t)(strlen(FORM_PATH) + strlen(copy->temp) +
+							   strlen(FORM_FILE) + strlen(FORM_TAIL));
 	call.max_answer = ANSWER_MAX;
 	call.done = write_done;
 	open_request(copy, "bulk-upload", &call, form);

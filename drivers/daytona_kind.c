@@ -30,7 +30,8 @@ static const struct option daytona_options[] = {
 	{ .name = "sandbox",
 	    .type = OPTION_TEXT,
 	    .scope = OPTION_LOGIN,
-	    .help = "Id or name of a sandbox to use instead of making one; it is started when stopped." },
+	    .help =
+		"Id or name of a sandbox to use instead of making one; it is started when stopped." },
 	{ .name = "image",
 	    .type = OPTION_TEXT,
 	    .scope = OPTION_BOTH,
@@ -38,7 +39,8 @@ static const struct option daytona_options[] = {
 	{ .name = "snapshot",
 	    .type = OPTION_TEXT,
 	    .scope = OPTION_BOTH,
-	    .help = "Snapshot that a sandbox is made from; without this and image it is Daytona's." },
+	    .help =
+		"Snapshot that a sandbox is made from; without this and image it is Daytona's." },
 	{ .name = "resources",
 	    .type = OPTION_PAIRS,
 	    .scope = OPTION_BOTH,
@@ -61,7 +63,8 @@ static const struct option daytona_options[] = {
 	    .min = 0,
 	    .max = 365 * DAY,
 	    .standard = "15m",
-	    .help = "Time of disuse after which Daytona stops a sandbox, in whole minutes; 0 for never." },
+	    .help =
+		"Time of disuse after which Daytona stops a sandbox, in whole minutes; 0 for never." },
 	{ .name = "start_timeout",
 	    .type = OPTION_DURATION,
 	    .scope = OPTION_BOTH,
@@ -89,8 +92,8 @@ static const struct option daytona_options[] = {
 const struct driver_kind driver_daytona_kind = {
 	.name = "daytona",
 	/*
-	 * Its terminals are the only stream that goes both ways, and they lose what a slow reader does not
-	 * take: core/transport makes a command's streams out of them.
+	 * Its terminals are the only stream that goes both ways, and they lose what a slow reader
+	 * does not take: core/transport makes a command's streams out of them.
 	 */
 	.supports = DRIVER_STDIN | DRIVER_PTY | DRIVER_RAW_PTY | DRIVER_STOP | DRIVER_ADOPT,
 	.options = daytona_options,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Daytona stops a sandbox after auto_stop_interval without a request; commands that run do not count. So we
- * give a sign of activity every 50 s while there are any, and before operations.
+ * Daytona stops a sandbox after auto_stop_interval without a request; commands that run do not
+ * count. So we give a sign of activity every 50 s while there are any, and before operations.
  */
 #include <string.h>
 
@@ -72,8 +72,8 @@ touch(struct driver_sandbox *sandbox)
 		return;
 	sandbox->touched = loop_now();
 	path = memory_text_format("/sandbox/%s/last-activity", sandbox->id);
-	sandbox->touching = daytona_control_call(sandbox, "POST", path, NULL, HTTP_IDEMPOTENT,
-	    TOUCH_TIMEOUT, touched, sandbox);
+	sandbox->touching = daytona_control_call(
+	    sandbox, "POST", path, NULL, HTTP_IDEMPOTENT, TOUCH_TIMEOUT, touched, sandbox);
 	memory_free(path);
 }
 
@@ -145,9 +145,11 @@ read_fate(const struct driver_sandbox *sandbox, const struct http_answer *answer
 		return 0;
 	result = 0;
 	if (look.state == DAYTONA_FAILED)
-		result = error_set(err, ERROR_UNAVAILABLE, "sandbox %s failed: %.200s", sandbox->id, look.reason);
+		result = error_set(
+		    err, ERROR_UNAVAILABLE, "sandbox %s failed: %.200s", sandbox->id, look.reason);
 	else if (look.state != DAYTONA_STARTED)
-		result = error_set(err, ERROR_UNAVAILABLE, "sandbox %s is %.32s", sandbox->id, look.word);
+		result = error_set(
+		    err, ERROR_UNAVAILABLE, "sandbox %s is %.32s", sandbox->id, look.word);
 	daytona_look_clear(&look);
 	return result;
 }
@@ -179,7 +181,7 @@ daytona_life_check(struct driver_sandbox *sandbox)
 	    sandbox->connect != NULL)
 		return;
 	path = memory_text_format("/sandbox/%s", sandbox->id);
-	sandbox->checking = daytona_control_call(sandbox, "GET", path, NULL, HTTP_IDEMPOTENT,
-	    TOUCH_TIMEOUT, checked, sandbox);
+	sandbox->checking = daytona_control_call(
+	    sandbox, "GET", path, NULL, HTTP_IDEMPOTENT, TOUCH_TIMEOUT, checked, sandbox);
 	memory_free(path);
 }

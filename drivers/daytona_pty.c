@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A terminal of Daytona is a login shell of whatever kind, with its greetings and its line editor. One line
- * typed into it makes it raw and replaces the shell by one of ours that reads core/scripts/launch.sh and then
- * waits to be told a command. That takes three trips, or two with newer daemons, so after
- * the first use some are kept ready.
+ * A terminal of Daytona is a login shell of whatever kind, with its greetings and its line editor.
+ * One line typed into it makes it raw and replaces the shell by one of ours that reads
+ * core/scripts/launch.sh and then waits to be told a command. That takes three trips, or two with
+ * newer daemons, so after the first use some are kept ready.
  *
- * A terminal's program is never slowed down by us: Daytona cuts off whoever is 256 pieces behind. That is for
- * our user to know (core/transport).
+ * A terminal's program is never slowed down by us: Daytona cuts off whoever is 256 pieces behind.
+ * That is for our user to know (core/transport).
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,8 @@
 /* ms; a login shell may read much before it asks for its first line. */
 #define OPEN_TIMEOUT 30000
 #define READY_TIMEOUT 60000
-/* What is sent in one message: the daemon keeps up to 1024 of them for a program that does not read. */
+/* What is sent in one message: the daemon keeps up to 1024 of them for a program that does not
+ * read. */
 #define MESSAGE_MAX 4096
 #define RECEIVED_MAX ((size_t)256 * 1024)
 #define NOISE_MAX 65536
@@ -108,8 +109,7 @@ soon_expired(void *argument)
 	} else if (pty->stage == STAGE_READY) {
 		pty->events->ready(pty->argument);
 	} else if (pty->stage == STAGE_ENDED) {
-		pty->events->ended(
-		    pty->argument, pty->has_exit ? &pty->exit : NULL, &pty->failure);
+		pty->events->ended(pty->argument, pty->has_exit ? &pty->exit : NULL, &pty->failure);
 	}
 }
 
@@ -143,9 +143,8 @@ type_line(struct daytona_pty *pty)
 	char *script, *line;
 
 	script = script_text("launch");
-	line = memory_text_format(
-	    " unset HISTFILE TERM; stty raw -echo; printf '\\036%s\\n'; "
-	    "exec sh -c 'eval \"$(head -c %zu)\"' rws-launch 3<&0\n",
+	line = memory_text_format(" unset HISTFILE TERM; stty raw -echo; printf '\\036%s\\n'; "
+				  "exec sh -c 'eval \"$(head -c %zu)\"' rws-launch 3<&0\n",
 	    pty->mark + 1, strlen(script));
 	websocket_send(pty->websocket, line, strlen(line));
 	pty->stage = STAGE_TYPED;
@@ -175,12 +174,14 @@ take_noise(struct daytona_pty *pty, const unsigned char *data, size_t size)
 	struct error err;
 
 	if (size > buffer_room(&pty->noise)) {
-		error_set(&err, ERROR_UNAVAILABLE, "the terminal's shell says too much before it takes a command");
+		error_set(&err, ERROR_UNAVAILABLE,
+		    "the terminal's shell says too much before it takes a command");
 		end(pty, &err);
 		return;
 	}
 	(void)buffer_append(&pty->noise, data, size);
-	if (memmem(buffer_data(&pty->noise), pty->noise.length, pty->mark, strlen(pty->mark)) == NULL)
+	if (memmem(buffer_data(&pty->noise), pty->noise.length, pty->mark, strlen(pty->mark)) ==
+	    NULL)
 		return;
 	buffer_free(&pty->noise);
 	send_script(pty);
@@ -251,7 +252,8 @@ socket_ended(void *argument, const struct websocket_end *ending, const struct er
 	struct error err;
 
 	if (pty->stage == STAGE_OPENING && pty->in_one_trip && ending->http_status == 404) {
-		/* It took the path for that of a terminal with this name: it is an older daemon, or nobody at all. */
+		/* It took the path for that of a terminal with this name: it is an older daemon, or
+		 * nobody at all. */
 		pty->sandbox->no_create_connect = true;
 		websocket_free(pty->websocket);
 		pty->websocket = NULL;
@@ -366,7 +368,8 @@ open_pty(struct driver_sandbox *sandbox)
 		return pty;
 	}
 	pty->in_one_trip = true;
-	path = memory_text_format("/process/pty/create-connect?id=%s&cols=80&rows=24&cwd=%%2F", pty->name);
+	path = memory_text_format(
+	    "/process/pty/create-connect?id=%s&cols=80&rows=24&cwd=%%2F", pty->name);
 	open_socket(pty, path);
 	memory_free(path);
 	return pty;
@@ -386,7 +389,8 @@ make_spares(struct driver_sandbox *sandbox)
 	size_t count;
 
 	if (sandbox->spare_timer == NULL)
-		sandbox->spare_timer = loop_timer_new(sandbox->context.loop, spares_expired, sandbox);
+		sandbox->spare_timer = loop_timer_new(
+		    sandbox->context.loop, spares_expired, sandbox);
 	loop_timer_start(sandbox->spare_timer, SPARE_TIME);
 	count = 0;
 	for (pty = sandbox->spares; pty != NULL; pty = pty->next)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Commands that are run to their end, by one request each. What it returns is text, so the outputs come in
- * base64 (core/scripts/gather.sh), and so does all that goes in: the command is fed to a shell, and its
- * text must hold nothing that a shell looks at.
+ * Commands that are run to their end, by one request each. What it returns is text, so the outputs
+ * come in base64 (core/scripts/gather.sh), and so does all that goes in: the command is fed to a
+ * shell, and its text must hold nothing that a shell looks at.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@
 /* Seconds for the command, and ms for the request. */
 #define COMMAND_TIMEOUT 600
 #define REQUEST_TIMEOUT 630000
-/* Bytes of stdin in one argument, below Linux's limit of 128 KiB in base64; and of all arguments. */
+/* Bytes of stdin in one argument, below Linux's limit of 128 KiB in base64; and of all arguments.
+ */
 #define PIECE ((size_t)72 * 1024)
 #define COMMAND_MAX ((size_t)1024 * 1024)
 #define ANSWER_MIN ((size_t)256 * 1024)
@@ -178,7 +179,8 @@ executed(void *argument, const struct http_answer *answer, const struct error *r
 	if (reason != NULL) {
 		err = *reason;
 		if (answer->status == 408)
-			error_set(&err, ERROR_TIMEOUT, "a script did not end within %d s", COMMAND_TIMEOUT);
+			error_set(&err, ERROR_TIMEOUT, "a script did not end within %d s",
+			    COMMAND_TIMEOUT);
 		/* What is not started, or not there any more, is no mistake of the request's. */
 		if (daytona_is_suspicious(answer))
 			err.code = ERROR_UNAVAILABLE;
@@ -222,8 +224,8 @@ write_command(struct buffer *text, const struct daytona_run *run, char *const *a
 	script = script_text("gather");
 	add_base64(text, "exec sh -c \"$(printf %s ", script, strlen(script));
 	memory_free(script);
-	(void)buffer_append_format(text, " | base64 -d)\" rws %zu %zu", run->max_output,
-	    (size + PIECE - 1) / PIECE);
+	(void)buffer_append_format(
+	    text, " | base64 -d)\" rws %zu %zu", run->max_output, (size + PIECE - 1) / PIECE);
 	for (; size > 0; size -= piece, input += piece) {
 		piece = size < PIECE ? size : PIECE;
 		add_base64(text, " ", input, piece);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A command on a terminal of Daytona. It is told its words and its environment through the terminal, so that
- * these are in no record of command lines; what it writes is its own from the first byte.
+ * A command on a terminal of Daytona. It is told its words and its environment through the
+ * terminal, so that these are in no record of command lines; what it writes is its own from the
+ * first byte.
  */
 #include <string.h>
 #include <unistd.h>
@@ -135,7 +136,8 @@ daytona_stream_fail_all(struct driver_sandbox *sandbox, const struct error *err)
 
 	/* Each may free itself, and others, when it is told. */
 	do {
-		for (stream = sandbox->streams; stream != NULL && stream->ended; stream = stream->next)
+		for (stream = sandbox->streams; stream != NULL && stream->ended;
+		     stream = stream->next)
 			continue;
 		if (stream != NULL)
 			fail(stream, err);
