@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* The Daytona driver: its object, and giving the sandbox back. daytona_driver.h says what is where. */
+/* The Daytona driver: its object, and giving the sandbox back. daytona_driver.h says what is where.
+ */
 #include <string.h>
 
 #include "core/base/error.h"
@@ -73,6 +74,18 @@ releasing_done(void *argument, const struct http_answer *answer, const struct er
 	report_released(sandbox, &err);
 }
 
+/* Ends what is under way, which would else wait for a sandbox that does not answer. */
+static void
+end_all(struct driver_sandbox *sandbox)
+{
+	struct error err;
+
+	daytona_life_end(sandbox);
+	sandbox->is_lost = true;
+	error_set(&err, ERROR_ABORTED, "the sandbox is being released");
+	daytona_stream_fail_all(sandbox, &err);
+}
+
 static void
 begin_release(void *argument)
 {
@@ -91,7 +104,7 @@ begin_release(void *argument)
 		report_released(sandbox, NULL);
 		return;
 	}
-	daytona_life_end(sandbox);
+	end_all(sandbox);
 	destroys = sandbox->release == DRIVER_DESTROY;
 	path = memory_text_format("/sandbox/%s%s", sandbox->id, destroys ? "" : "/stop");
 	sandbox->releasing = daytona_control_call(sandbox, destroys ? "DELETE" : "POST", path, NULL,

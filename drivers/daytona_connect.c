@@ -7,8 +7,8 @@
  *	then                 start it when it is stopped, and look until it is started
  *	at last              a first command tells directory and user
  *
- * A create whose outcome is unknown is followed by a look at the name that it was to have, so that it leaves no
- * second sandbox behind.
+ * A create whose outcome is unknown is followed by a look at the name that it was to have, so that
+ *it leaves no second sandbox behind.
  */
 #include <string.h>
 
@@ -259,7 +259,8 @@ starting(void *argument, const struct http_answer *answer, const struct error *r
 	struct daytona_connect *connect = argument;
 
 	connect->request = NULL;
-	/* 409: somebody else starts it, or it is still being stopped. Else its outcome is seen by looking. */
+	/* 409: somebody else starts it, or it is still being stopped. Else its outcome is seen by
+	 * looking. */
 	if (reason != NULL && answer->outcome == HTTP_REFUSED && answer->status != 409 &&
 	    answer->status < 500) {
 		fail(connect, reason, "start sandbox");

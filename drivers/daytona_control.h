@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What is said to Daytona's control plane, and what its answers say; for the parts of the driver only. */
+/* What is said to Daytona's control plane, and what its answers say; for the parts of the driver
+ * only. */
 #ifndef DRIVERS_DAYTONA_CONTROL_H
 #define DRIVERS_DAYTONA_CONTROL_H
 
@@ -22,7 +23,8 @@ struct json_object *daytona_create_body(
 char *daytona_list_path(const struct driver_sandbox *sandbox, const char *cursor);
 
 /*
- * The id of a sandbox of ours in a page of the list, as a new text, and the cursor of the next page; NULL for none.
+ * The id of a sandbox of ours in a page of the list, as a new text, and the cursor of the next
+ * page; NULL for none.
  */
 int daytona_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer,
     char **id, char **cursor, struct error *err);

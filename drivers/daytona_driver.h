@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The parts of the Daytona driver that share one sandbox: daytona.c opens, closes and releases it,
- * daytona_connect.c gets it with what daytona_control.c says and reads, daytona_life.c keeps it awake and
- * finds out what became of it, daytona_request.c makes the requests of all of them. Commands are
- * daytona_pty.c (a terminal, ready to be told one) and daytona_stream.c (its bytes), or daytona_run.c
- * (to the end, with its output gathered); daytona_files.c moves files. Nothing else includes this.
+ * daytona_connect.c gets it with what daytona_control.c says and reads, daytona_life.c keeps it
+ * awake and finds out what became of it, daytona_request.c makes the requests of all of them.
+ * Commands are daytona_pty.c (a terminal, ready to be told one) and daytona_stream.c (its bytes),
+ * or daytona_run.c (to the end, with its output gathered); daytona_files.c moves files. Nothing
+ * else includes this.
  */
 #ifndef DRIVERS_DAYTONA_DRIVER_H
 #define DRIVERS_DAYTONA_DRIVER_H
@@ -93,18 +94,21 @@ void daytona_life_begin(struct driver_sandbox *sandbox);
 void daytona_life_end(struct driver_sandbox *sandbox);
 void daytona_extend(struct driver_sandbox *sandbox, driver_done_fn *done, void *argument);
 
-/* Something went wrong on the way to the sandbox: asks what became of it, and says so if it is lost. */
+/* Something went wrong on the way to the sandbox: asks what became of it, and says so if it is
+ * lost. */
 void daytona_life_check(struct driver_sandbox *sandbox);
 
 /* Did something before the daemon answer, or nothing at all? Then a look at the sandbox is due. */
 bool daytona_is_suspicious(const struct http_answer *answer);
 
-/* daytona_pty.c: a terminal in raw mode whose program waits to be told a command (core/scripts/launch.sh). */
+/* daytona_pty.c: a terminal in raw mode whose program waits to be told a command
+ * (core/scripts/launch.sh). */
 struct daytona_pty_events {
 	void (*ready)(void *argument);
 	void (*received)(void *argument, const void *data, size_t size);
 	void (*sent)(void *argument);
-	/* Once and last; ended NULL: the connection broke, or it never came to be. daytona_pty_free is the owner's. */
+	/* Once and last; ended NULL: the connection broke, or it never came to be. daytona_pty_free
+	 * is the owner's. */
 	void (*ended)(void *argument, const struct driver_exit *ended, const struct error *err);
 };
 
@@ -118,6 +122,9 @@ void daytona_pty_hold(struct daytona_pty *pty, bool hold);
 /* What still runs there is killed. Accepts NULL. */
 void daytona_pty_free(struct daytona_pty *pty);
 void daytona_pty_free_spares(struct driver_sandbox *sandbox);
+
+/* Ends all streams: their sandbox is lost, or about to be released. */
+void daytona_stream_fail_all(struct driver_sandbox *sandbox, const struct error *err);
 
 /* daytona_stream.c, daytona_run.c, daytona_files.c: the operations of core/driver.h. */
 struct driver_stream *daytona_start(struct driver_sandbox *sandbox,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Files in and out through the toolbox, which reads and writes in place and makes what directories are
- * missing. core/scripts/file.sh adds what that lacks: rights are checked before a read, and a write goes
- * to a private file beside its target and is moved over it when it is complete.
+ * Files in and out through the toolbox, which reads and writes in place and makes what directories
+ * are missing. core/scripts/file.sh adds what that lacks: rights are checked before a read, and a
+ * write goes to a private file beside its target and is moved over it when it is complete.
  */
 #include <errno.h>
 #include <string.h>

@@ -92,8 +92,8 @@ static const struct option daytona_options[] = {
 const struct driver_kind driver_daytona_kind = {
 	.name = "daytona",
 	/*
-	 * Its terminals are the only stream that goes both ways, and they lose what a slow reader does not
-	 * take: core/transport makes a command's streams out of them.
+	 * Its terminals are the only stream that goes both ways, and they lose what a slow reader
+	 * does not take: core/transport makes a command's streams out of them.
 	 */
 	.supports = DRIVER_STDIN | DRIVER_PTY | DRIVER_RAW_PTY | DRIVER_STOP | DRIVER_ADOPT,
 	.options = daytona_options,

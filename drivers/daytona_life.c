@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Daytona stops a sandbox after auto_stop_interval without a request; commands that run do not count. So we
- * give a sign of activity every 50 s while there are any, and before operations.
+ * Daytona stops a sandbox after auto_stop_interval without a request; commands that run do not
+ * count. So we give a sign of activity every 50 s while there are any, and before operations.
  */
 #include <string.h>
 
@@ -166,8 +166,9 @@ checked(void *argument, const struct http_answer *answer, const struct error *re
 	if (sandbox->is_lost || read_fate(sandbox, answer, &err) == 0)
 		return;
 	sandbox->is_lost = true;
-	if (sandbox->connect == NULL)
-		sandbox->context.lost(sandbox->context.argument, &err);
+	daytona_pty_free_spares(sandbox);
+	daytona_stream_fail_all(sandbox, &err);
+	sandbox->context.lost(sandbox->context.argument, &err);
 }
 
 void
@@ -175,7 +176,9 @@ daytona_life_check(struct driver_sandbox *sandbox)
 {
 	char *path;
 
-	if (sandbox->checking != NULL || sandbox->id == NULL || sandbox->is_lost)
+	/* Who connects looks for itself, and finds doubts of a life before no reason to give up. */
+	if (sandbox->checking != NULL || sandbox->id == NULL || sandbox->is_lost ||
+	    sandbox->connect != NULL)
 		return;
 	path = memory_text_format("/sandbox/%s", sandbox->id);
 	sandbox->checking = daytona_control_call(

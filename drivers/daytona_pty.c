@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A terminal of Daytona is a login shell of whatever kind, with its greetings and its line editor. One line
- * typed into it makes it raw and replaces the shell by one of ours that reads core/scripts/launch.sh and then
- * waits to be told a command. That takes three trips, or two with newer daemons, so after
- * the first use some are kept ready.
+ * A terminal of Daytona is a login shell of whatever kind, with its greetings and its line editor.
+ * One line typed into it makes it raw and replaces the shell by one of ours that reads
+ * core/scripts/launch.sh and then waits to be told a command. That takes three trips, or two with
+ * newer daemons, so after the first use some are kept ready.
  *
- * A terminal's program is never slowed down by us: Daytona cuts off whoever is 256 pieces behind. That is for
- * our user to know (core/transport).
+ * A terminal's program is never slowed down by us: Daytona cuts off whoever is 256 pieces behind.
+ * That is for our user to know (core/transport).
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,8 @@
 /* ms; a login shell may read much before it asks for its first line. */
 #define OPEN_TIMEOUT 30000
 #define READY_TIMEOUT 60000
-/* What is sent in one message: the daemon keeps up to 1024 of them for a program that does not read. */
+/* What is sent in one message: the daemon keeps up to 1024 of them for a program that does not
+ * read. */
 #define MESSAGE_MAX 4096
 #define RECEIVED_MAX ((size_t)256 * 1024)
 #define NOISE_MAX 65536
@@ -251,7 +252,8 @@ socket_ended(void *argument, const struct websocket_end *ending, const struct er
 	struct error err;
 
 	if (pty->stage == STAGE_OPENING && pty->in_one_trip && ending->http_status == 404) {
-		/* It took the path for that of a terminal with this name: it is an older daemon, or nobody at all. */
+		/* It took the path for that of a terminal with this name: it is an older daemon, or
+		 * nobody at all. */
 		pty->sandbox->no_create_connect = true;
 		websocket_free(pty->websocket);
 		pty->websocket = NULL;

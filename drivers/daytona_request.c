@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Requests to the two planes of Daytona: the control plane, and the toolbox of a sandbox behind Daytona's
- * proxy. Both take the same key.
+ * Requests to the two planes of Daytona: the control plane, and the toolbox of a sandbox behind
+ * Daytona's proxy. Both take the same key.
  */
 #include <string.h>
 

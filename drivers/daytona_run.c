@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Commands that are run to their end, by one request each. What it returns is text, so the outputs come in
- * base64 (core/scripts/gather.sh), and so does all that goes in: the command is fed to a shell, and its
- * text must hold nothing that a shell looks at.
+ * Commands that are run to their end, by one request each. What it returns is text, so the outputs
+ * come in base64 (core/scripts/gather.sh), and so does all that goes in: the command is fed to a
+ * shell, and its text must hold nothing that a shell looks at.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@
 /* Seconds for the command, and ms for the request. */
 #define COMMAND_TIMEOUT 600
 #define REQUEST_TIMEOUT 630000
-/* Bytes of stdin in one argument, below Linux's limit of 128 KiB in base64; and of all arguments. */
+/* Bytes of stdin in one argument, below Linux's limit of 128 KiB in base64; and of all arguments.
+ */
 #define PIECE ((size_t)72 * 1024)
 #define COMMAND_MAX ((size_t)1024 * 1024)
 #define ANSWER_MIN ((size_t)256 * 1024)

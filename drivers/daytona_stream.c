@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A command on a terminal of Daytona. It is told its words and its environment through the terminal, so that
- * these are in no record of command lines; what it writes is its own from the first byte.
+ * A command on a terminal of Daytona. It is told its words and its environment through the
+ * terminal, so that these are in no record of command lines; what it writes is its own from the
+ * first byte.
  */
 #include <string.h>
 #include <unistd.h>
@@ -117,17 +118,43 @@ pty_ready(void *argument)
 }
 
 static void
+fail(struct driver_stream *stream, const struct error *err)
+{
+	if (stream->ended)
+		return;
+	stream->ended = true;
+	stream->failure = *err;
+	if (stream->output != NULL)
+		pump_sink_end(stream->output);
+	tell_if_ended(stream);
+}
+
+void
+daytona_stream_fail_all(struct driver_sandbox *sandbox, const struct error *err)
+{
+	struct driver_stream *stream;
+
+	/* Each may free itself, and others, when it is told. */
+	do {
+		for (stream = sandbox->streams; stream != NULL && stream->ended;
+		     stream = stream->next)
+			continue;
+		if (stream != NULL)
+			fail(stream, err);
+	} while (stream != NULL);
+}
+
+static void
 pty_received(void *argument, const void *data, size_t size)
 {
 	struct driver_stream *stream = argument;
 	struct error err;
 
+	if (stream->ended)
+		return;
 	if (size > pump_sink_room(stream->output)) {
 		error_set(&err, ERROR_UNAVAILABLE, "the terminal says more than can be taken");
-		stream->failure = err;
-		stream->ended = true;
-		pump_sink_end(stream->output);
-		tell_if_ended(stream);
+		fail(stream, &err);
 		return;
 	}
 	pump_sink_put(stream->output, data, size);
@@ -138,7 +165,7 @@ pty_received(void *argument, const void *data, size_t size)
 static void
 pty_sent(void *argument)
 {
-	send_more(argument);
+	input_ready(argument);
 }
 
 static void
@@ -148,15 +175,10 @@ pty_ended(void *argument, const struct driver_exit *ended, const struct error *e
 
 	if (stream->ended)
 		return;
-	stream->ended = true;
 	stream->is_known = ended != NULL;
 	if (ended != NULL)
 		stream->exit = *ended;
-	else
-		stream->failure = *err;
-	if (stream->output != NULL)
-		pump_sink_end(stream->output);
-	tell_if_ended(stream);
+	fail(stream, err);
 }
 
 static const struct daytona_pty_events pty_events = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * libcurl makes the connection (CURLOPT_CONNECT_ONLY) in a multi handle of its own and then only sends
- * and receives for us: the libcurl of Debian 12 knows no WebSockets, and those that do gather
+ * libcurl makes the connection (CURLOPT_CONNECT_ONLY) in a multi handle of its own and then only
+ *sends and receives for us: the libcurl of Debian 12 knows no WebSockets, and those that do gather
  * messages without limit.
  *
  *	CONNECTING  libcurl has the loop
@@ -33,7 +33,8 @@
 #define PING_PERIOD 20000
 /* ms without a byte from the server after which it is taken for dead. */
 #define SILENCE_MAX 70000
-/* Unless so much was sent meanwhile that it may be waiting for its own reader rather than reading. */
+/* Unless so much was sent meanwhile that it may be waiting for its own reader rather than reading.
+ */
 #define SILENCE_SENT_MAX ((uint64_t)256 * 1024)
 /* Messages that one event of the loop takes in, so that others have their turn. */
 #define READS_MAX 8
@@ -218,7 +219,8 @@ take_message(struct websocket *websocket, const struct websocket_message *messag
 	}
 }
 
-/* Decodes; false when a callback freed the socket. What comes while held is decoded all the same. */
+/* Decodes; false when a callback freed the socket. What comes while held is decoded all the same.
+ */
 static bool
 take_frames(struct websocket *websocket, const unsigned char *data, size_t size)
 {
@@ -327,7 +329,8 @@ receive(struct websocket *websocket)
 	return take_answer(websocket) && websocket->stage != STAGE_ENDED;
 }
 
-/* TLS may hold bytes that no event of the descriptor tells of, so this goes on until there are none. */
+/* TLS may hold bytes that no event of the descriptor tells of, so this goes on until there are
+ * none. */
 static void
 receive_all(struct websocket *websocket)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * WebSockets for drivers (RFC 6455), over a connection that libcurl makes: TLS, proxies and trust are as in
- * drivers/http. Callbacks come from the loop only, and the socket may be freed in any of them.
+ * WebSockets for drivers (RFC 6455), over a connection that libcurl makes: TLS, proxies and trust
+ * are as in drivers/http. Callbacks come from the loop only, and the socket may be freed in any of
+ * them.
  */
 #ifndef DRIVERS_WEBSOCKET_H
 #define DRIVERS_WEBSOCKET_H
@@ -34,12 +35,12 @@ struct websocket_events {
 };
 
 struct websocket_call {
-	const char *url;      /* http or https; all texts are copied */
-	char *const *headers; /* "Name: value", NULL-ended */
-	const char *
-	    protocols; /* value of Sec-WebSocket-Protocol, or NULL; an answer without one is taken too */
-	size_t max_message;   /* bytes of a received message */
-	int64_t open_timeout; /* ms until the upgrade is answered */
+	const char *url;       /* http or https; all texts are copied */
+	char *const *headers;  /* "Name: value", NULL-ended */
+	const char *protocols; /* value of Sec-WebSocket-Protocol, or NULL; an answer without one is
+				  taken too */
+	size_t max_message;    /* bytes of a received message */
+	int64_t open_timeout;  /* ms until the upgrade is answered */
 	const struct websocket_events *events;
 	void *argument;
 };

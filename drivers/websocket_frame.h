@@ -65,8 +65,9 @@ void websocket_decoder_init(struct websocket_decoder *decoder, size_t max);
 void websocket_decoder_free(struct websocket_decoder *decoder);
 
 /*
- * Takes from data until a message is complete, and says in *taken how much that was. Returns 1 with a
- * message, 0 when all was taken without one, -1 when the connection is to be failed with decoder->status.
+ * Takes from data until a message is complete, and says in *taken how much that was. Returns 1 with
+ * a message, 0 when all was taken without one, -1 when the connection is to be failed with
+ * decoder->status.
  */
 int websocket_decode(struct websocket_decoder *decoder, const void *data, size_t size,
     size_t *taken, struct websocket_message *message, struct error *err);
