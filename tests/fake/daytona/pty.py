@@ -105,10 +105,11 @@ def offered_protocols(request):
 
 
 def chosen_protocol(daemon, request):
-    """The daemon agrees on a version protocol only; newer ones may also repeat the exit control (a setting)."""
-    offered = offered_protocols(request)
-    for name in offered:
-        if name.startswith(VERSION_PROTOCOL) or (name == EXIT_PROTOCOL and daemon.config["subprotocol_echo"]):
+    """Daemon 0.190 agrees on a version protocol only. Newer ones must agree on the exit control too, or the SDK on Node
+    (whose WebSocket insists on an answer to what it offers) could not use them."""
+    newer = daemon.config["create_connect"] and daemon.config["subprotocol_echo"]
+    for name in offered_protocols(request):
+        if name.startswith(VERSION_PROTOCOL) or (name == EXIT_PROTOCOL and newer):
             return name
     return None
 

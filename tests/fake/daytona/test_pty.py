@@ -177,7 +177,7 @@ def test_create_connect(box):
     envs = base64.urlsafe_b64encode(b'{"A":"x y"}').decode().rstrip("=")
     protocols = {"Sec-WebSocket-Protocol": f"X-Daytona-Pty-Envs~{envs},{EXIT_CONTROL}"}
     socket = box.socket("/process/pty/create-connect?id=p&cols=120&rows=30&cwd=%2Ftmp", **protocols)
-    assert "sec-websocket-protocol" not in socket.headers
+    assert socket.headers["sec-websocket-protocol"] == EXIT_CONTROL
     socket.send(b"echo $A $PWD $(stty size); exit 7\n")
     controls, output = [], b""
     while message := socket.message():
@@ -200,5 +200,7 @@ def test_subprotocols(box):
     version = {"Sec-WebSocket-Protocol": "X-Daytona-SDK-Version~0.100.0"}
     assert box.connect(**version).headers["sec-websocket-protocol"] == "X-Daytona-SDK-Version~0.100.0"
     assert "sec-websocket-protocol" not in box.connect(**{"Sec-WebSocket-Protocol": EXIT_CONTROL}).headers
-    box.server.fake("POST", "config", {"create_connect": True, "subprotocol_echo": True})
+    box.server.fake("POST", "config", {"create_connect": True})
     assert box.connect(**{"Sec-WebSocket-Protocol": EXIT_CONTROL}).headers["sec-websocket-protocol"] == EXIT_CONTROL
+    box.server.fake("POST", "config", {"subprotocol_echo": False})
+    assert "sec-websocket-protocol" not in box.connect(**{"Sec-WebSocket-Protocol": EXIT_CONTROL}).headers
