@@ -80,9 +80,12 @@ get_u32(const char *text, unsigned base, uint32_t *value)
 	return 0;
 }
 
-/* Seconds with a fraction, maybe before 1970, as nanoseconds. */
+/*
+ * Seconds with a fraction, maybe before 1970, as nanoseconds. Before 1970 stat says -5.5 and find, of the
+ * same time, -6.5: the second below it, and half a second on.
+ */
 static int
-get_time(const char *text, int64_t *value)
+get_time(const char *text, bool from_find, int64_t *value)
 {
 	uint64_t whole, part = 0;
 	const char *dot;
@@ -103,15 +106,17 @@ get_time(const char *text, int64_t *value)
 		if (dot != NULL && dot[1] >= '0' && dot[1] <= '9')
 			part += (uint64_t)(*++dot - '0');
 	}
-	*value = (int64_t)whole * BILLION + (int64_t)part;
+	*value = (int64_t)whole * BILLION;
 	if (negative)
-		*value = -*value;
+		*value = from_find ? (int64_t)part - *value : -*value - (int64_t)part;
+	else
+		*value += (int64_t)part;
 	return 0;
 }
 
 /* USER GROUP LINKS SIZE DEVICE INODE ACCESSED MODIFIED */
 static int
-get_attributes(char *const *fields, struct file_attributes *attributes)
+get_attributes(char *const *fields, bool from_find, struct file_attributes *attributes)
 {
 	return get_u32(fields[0], 10, &attributes->user) != 0 ||
 		       get_u32(fields[1], 10, &attributes->group) != 0 ||
@@ -119,8 +124,8 @@ get_attributes(char *const *fields, struct file_attributes *attributes)
 		       get_number(fields[3], 10, INT64_MAX, &attributes->size) != 0 ||
 		       get_number(fields[4], 10, UINT64_MAX, &attributes->device) != 0 ||
 		       get_number(fields[5], 10, UINT64_MAX, &attributes->inode) != 0 ||
-		       get_time(fields[6], &attributes->accessed) != 0 ||
-		       get_time(fields[7], &attributes->modified) != 0
+		       get_time(fields[6], from_find, &attributes->accessed) != 0 ||
+		       get_time(fields[7], from_find, &attributes->modified) != 0
 		   ? -1
 		   : 0;
 }
@@ -168,7 +173,7 @@ read_line(char *text, struct files_reply_line *line)
 		line->kind = FILES_REPLY_ATTRIBUTES;
 		if (get_u32(fields.values[2], 16, &line->attributes.mode) != 0)
 			return -1;
-		return get_attributes(fields.values + 3, &line->attributes);
+		return get_attributes(fields.values + 3, false, &line->attributes);
 	}
 	if (strcmp(word, "vfs") == 0 && fields.count == 11) {
 		line->kind = FILES_REPLY_VOLUME;
@@ -315,7 +320,7 @@ files_reply_entry(char *text, struct file_entry *entry, struct error *err)
 	if (end == NULL || end == text || (size_t)(end - text) > FILE_PATH_MAX ||
 	    part_fields(end + 2, &fields) != 0 || fields.count != 10 ||
 	    get_u32(fields.values[1], 8, &mode) != 0 || mode > 07777 ||
-	    get_attributes(fields.values + 2, &entry->attributes) != 0)
+	    get_attributes(fields.values + 2, true, &entry->attributes) != 0)
 		return error_set(err, ERROR_INVALID, "the script's listing makes no sense");
 	*end = '\0';
 	entry->path = text;

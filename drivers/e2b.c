@@ -7,10 +7,10 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/json.h"
 #include "drivers/e2b.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "core/json.h"
 #include "drivers/kinds.h"
 
 /* ms; a pause of a big sandbox takes most of a minute. */

@@ -16,9 +16,9 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/json.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "core/json.h"
 
 /* ms; the server itself gives up after 70 s. */
 #define START_TIMEOUT 90000

@@ -7,8 +7,8 @@
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
-#include "drivers/e2b_control.h"
 #include "core/json.h"
+#include "drivers/e2b_control.h"
 
 /* envd before 0.5.2 cannot end a command's input, which every command of ours needs. */
 #define VERSION_MIN E2B_VERSION(0, 5, 2)

@@ -11,9 +11,9 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "core/json.h"
 
 #define MINUTE INT64_C(60000)
 

@@ -110,9 +110,13 @@ run_ended(void *argument, const struct driver_exit *ended, const struct error *e
 	struct driver_result result = { 0 };
 	driver_result_fn *done = run->done;
 	void *done_argument = run->argument;
+	struct error failure;
 
+	/* It may be the process's own, which goes first. */
 	if (ended != NULL)
 		result.ended = *ended;
+	else
+		failure = *err;
 	result.output = buffer_data(&output);
 	result.output_size = output.length;
 	result.errors = buffer_data(&errors);
@@ -123,7 +127,8 @@ run_ended(void *argument, const struct driver_exit *ended, const struct error *e
 	buffer_init(&run->errors, 0);
 	e2b_cancel(&run->operation);
 	if (done != NULL)
-		done(done_argument, ended == NULL ? NULL : &result, err);
+		done(
+		    done_argument, ended == NULL ? NULL : &result, ended == NULL ? &failure : NULL);
 	buffer_wipe(&output);
 	buffer_wipe(&errors);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * libcurl makes the connection (CURLOPT_CONNECT_ONLY) in a multi handle of its own and then only sends
- * and receives for us: the libcurl of Debian 12 knows no WebSockets, and those that do gather
+ * libcurl makes the connection (CURLOPT_CONNECT_ONLY) in a multi handle of its own and then only
+ *sends and receives for us: the libcurl of Debian 12 knows no WebSockets, and those that do gather
  * messages without limit.
  *
  *	CONNECTING  libcurl has the loop
@@ -33,7 +33,8 @@
 #define PING_PERIOD 20000
 /* ms without a byte from the server after which it is taken for dead. */
 #define SILENCE_MAX 70000
-/* Unless so much was sent meanwhile that it may be waiting for its own reader rather than reading. */
+/* Unless so much was sent meanwhile that it may be waiting for its own reader rather than reading.
+ */
 #define SILENCE_SENT_MAX ((uint64_t)256 * 1024)
 /* Messages that one event of the loop takes in, so that others have their turn. */
 #define READS_MAX 8
@@ -124,8 +125,8 @@ watch(struct websocket *websocket)
 	if (websocket->watch != NULL)
 		loop_watch_change(websocket->watch, events);
 	else if (events != 0)
-		websocket->watch =
-		    loop_watch(websocket->loop, websocket->fd, events, ready, websocket);
+		websocket->watch = loop_watch(
+		    websocket->loop, websocket->fd, events, ready, websocket);
 }
 
 /* A pong or a ping that finds no room is left out: there is enough else on its way. */
@@ -218,7 +219,8 @@ take_message(struct websocket *websocket, const struct websocket_message *messag
 	}
 }
 
-/* Decodes; false when a callback freed the socket. What comes while held is decoded all the same. */
+/* Decodes; false when a callback freed the socket. What comes while held is decoded all the same.
+ */
 static bool
 take_frames(struct websocket *websocket, const unsigned char *data, size_t size)
 {
@@ -327,7 +329,8 @@ receive(struct websocket *websocket)
 	return take_answer(websocket) && websocket->stage != STAGE_ENDED;
 }
 
-/* TLS may hold bytes that no event of the descriptor tells of, so this goes on until there are none. */
+/* TLS may hold bytes that no event of the descriptor tells of, so this goes on until there are
+ * none. */
 static void
 receive_all(struct websocket *websocket)
 {
@@ -424,7 +427,7 @@ free_descriptor(struct websocket_descriptor *descriptor)
 static void
 connected(struct websocket *websocket, CURLcode code)
 {
-	curl_socket_t fd;
+	curl_socket_t fd = CURL_SOCKET_BAD;
 
 	if (code == CURLE_OK)
 		code = curl_easy_getinfo(websocket->easy, CURLINFO_ACTIVESOCKET, &fd);
@@ -500,8 +503,8 @@ watch_descriptor(CURL *easy, curl_socket_t fd, int what, void *argument, void *a
 	descriptor = memory_zeroed(1, sizeof(*descriptor));
 	descriptor->websocket = websocket;
 	descriptor->fd = (int)fd;
-	descriptor->watch =
-	    loop_watch(websocket->loop, descriptor->fd, events, descriptor_ready, descriptor);
+	descriptor->watch = loop_watch(
+	    websocket->loop, descriptor->fd, events, descriptor_ready, descriptor);
 	descriptor->next = websocket->descriptors;
 	websocket->descriptors = descriptor;
 	(void)curl_multi_assign(websocket->multi, fd, descriptor);
@@ -539,8 +542,10 @@ split_url(const char *url, char **host, char **path, struct error *err)
 	} else {
 		(void)curl_url_get(parsed, CURLUPART_PORT, &port, 0);
 		(void)curl_url_get(parsed, CURLUPART_QUERY, &query, 0);
-		*host = memory_text_format("%s%s%s", name, port == NULL ? "" : ":", port == NULL ? "" : port);
-		*path = memory_text_format("%s%s%s", way, query == NULL ? "" : "?", query == NULL ? "" : query);
+		*host = memory_text_format(
+		    "%s%s%s", name, port == NULL ? "" : ":", port == NULL ? "" : port);
+		*path = memory_text_format(
+		    "%s%s%s", way, query == NULL ? "" : "?", query == NULL ? "" : query);
 		result = 0;
 	}
 	curl_free(name);
@@ -578,7 +583,8 @@ set_options(struct websocket *websocket, const struct http_setup *setup, const c
 }
 
 static void
-begin(struct websocket *websocket, const struct http_setup *setup, const struct websocket_call *call)
+begin(
+    struct websocket *websocket, const struct http_setup *setup, const struct websocket_call *call)
 {
 	char *host, *path;
 	struct error err;

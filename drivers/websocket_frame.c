@@ -80,7 +80,8 @@ check_control(struct websocket_decoder *decoder, struct error *err)
 	if (decoder->frame_opcode > WEBSOCKET_PONG)
 		return refuse(decoder, WEBSOCKET_PROTOCOL_ERROR, "an unknown kind of frame", err);
 	if (!decoder->is_final || decoder->left > WEBSOCKET_CONTROL_MAX)
-		return refuse(decoder, WEBSOCKET_PROTOCOL_ERROR, "a control frame that is too long", err);
+		return refuse(
+		    decoder, WEBSOCKET_PROTOCOL_ERROR, "a control frame that is too long", err);
 	decoder->control_size = 0;
 	return 0;
 }
@@ -108,7 +109,8 @@ take_head(struct websocket_decoder *decoder, struct error *err)
 	decoder->frame_opcode = decoder->head[0] & OPCODE;
 	decoder->left = payload_size(decoder);
 	if ((decoder->head[0] & RESERVED) != 0)
-		return refuse(decoder, WEBSOCKET_PROTOCOL_ERROR, "an extension nobody asked for", err);
+		return refuse(
+		    decoder, WEBSOCKET_PROTOCOL_ERROR, "an extension nobody asked for", err);
 	if ((decoder->head[1] & MASKED) != 0)
 		return refuse(decoder, WEBSOCKET_PROTOCOL_ERROR, "a masked frame of a server", err);
 	if (is_overlong(decoder))
@@ -157,7 +159,8 @@ finish_control(
 	message->data += 2;
 	message->size -= 2;
 	if (!is_status(message->status))
-		return refuse(decoder, WEBSOCKET_PROTOCOL_ERROR, "a status that may not be sent", err);
+		return refuse(
+		    decoder, WEBSOCKET_PROTOCOL_ERROR, "a status that may not be sent", err);
 	if (!utf8_valid((const char *)message->data, message->size))
 		return refuse(decoder, WEBSOCKET_BAD_TEXT, "a reason that is not UTF-8", err);
 	return 1;
@@ -180,7 +183,8 @@ finish_frame(
 	message->size = decoder->message.length;
 	/* The bytes stay where they are until something is appended. */
 	buffer_consume(&decoder->message, decoder->message.length);
-	if (message->opcode == WEBSOCKET_TEXT && !utf8_valid((const char *)message->data, message->size))
+	if (message->opcode == WEBSOCKET_TEXT &&
+	    !utf8_valid((const char *)message->data, message->size))
 		return refuse(decoder, WEBSOCKET_BAD_TEXT, "a text that is not UTF-8", err);
 	return 1;
 }

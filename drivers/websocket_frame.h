@@ -65,14 +65,15 @@ void websocket_decoder_init(struct websocket_decoder *decoder, size_t max);
 void websocket_decoder_free(struct websocket_decoder *decoder);
 
 /*
- * Takes from data until a message is complete, and says in *taken how much that was. Returns 1 with a
- * message, 0 when all was taken without one, -1 when the connection is to be failed with decoder->status.
+ * Takes from data until a message is complete, and says in *taken how much that was. Returns 1 with
+ * a message, 0 when all was taken without one, -1 when the connection is to be failed with
+ * decoder->status.
  */
-int websocket_decode(struct websocket_decoder *decoder, const void *data, size_t size, size_t *taken,
-    struct websocket_message *message, struct error *err);
+int websocket_decode(struct websocket_decoder *decoder, const void *data, size_t size,
+    size_t *taken, struct websocket_message *message, struct error *err);
 
 /* Appends a final frame, masked with these 4 random bytes. -1 when out has no room for it. */
-int websocket_encode(struct buffer *out, enum websocket_opcode opcode, const void *data, size_t size,
-    const unsigned char mask[4]);
+int websocket_encode(struct buffer *out, enum websocket_opcode opcode, const void *data,
+    size_t size, const unsigned char mask[4]);
 
 #endif

@@ -90,7 +90,8 @@ header_is(const char *head, const char *name, const char *value)
 	return result;
 }
 
-/* Section 4.1: what a client must check of a 101. We asked for no extension, so there must be none. */
+/* Section 4.1: what a client must check of a 101. We asked for no extension, so there must be none.
+ */
 static int
 check_upgrade(const char *head, const char *key, struct error *err)
 {
@@ -101,12 +102,14 @@ check_upgrade(const char *head, const char *key, struct error *err)
 	extensions = find_header(head, "Sec-WebSocket-Extensions");
 	expected = expected_accept(key);
 	matches = accept != NULL && strcmp(accept, expected) == 0 && extensions == NULL &&
-		  header_is(head, "Upgrade", "websocket") && header_is(head, "Connection", "Upgrade");
+		  header_is(head, "Upgrade", "websocket") &&
+		  header_is(head, "Connection", "Upgrade");
 	memory_free(accept);
 	memory_free(extensions);
 	memory_free(expected);
 	if (!matches)
-		return error_set(err, ERROR_UNAVAILABLE, "the server's upgrade to a WebSocket is wrong");
+		return error_set(
+		    err, ERROR_UNAVAILABLE, "the server's upgrade to a WebSocket is wrong");
 	return 0;
 }
 

@@ -26,8 +26,8 @@ struct websocket_answer {
 };
 
 /*
- * Reads the head once it is complete: 1 when it is, 0 when not yet, -1 when it is malformed, or a 101
- * that does not accept our key.
+ * Reads the head once it is complete: 1 when it is, 0 when not yet, -1 when it is malformed, or a
+ * 101 that does not accept our key.
  */
 int websocket_read_answer(const void *data, size_t size, const char *key,
     struct websocket_answer *answer, struct error *err);

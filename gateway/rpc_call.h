@@ -45,8 +45,8 @@ struct rpc_handler {
 	void (*resume)(struct rpc_call *call);
 	/* Bytes of an input request that names this call, as feed_put takes them. NULL: it takes
 	 * none. */
-	int (*input)(struct rpc_call *call, const void *data, size_t size, bool end,
-	    feed_taken_fn *taken, void *argument, struct feed_lot **lot, struct error *err);
+	int (*input)(struct rpc_call *call, const struct feed_input *input, struct feed_lot **lot,
+	    struct error *err);
 };
 
 /* How MCP sees a request; zero for plain JSON-RPC. */

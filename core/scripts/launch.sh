@@ -23,7 +23,8 @@ take_text() {
 	_text=${_text%.}
 }
 
-take_number
+# Whoever wants a command may be gone before it is told.
+_number=$(($(timeout --foreground 600 head -c 8 <&3)))
 _count=$_number
 while [ "$_count" -gt 0 ]; do
 	take_text

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from clients import asyncssh_connect, ssh
-from gateway import processes_with, wait_until
+from gateway import make_key, processes_with, public_key, wait_until
 from rws_client import Rws, RwsError, bytes_of, encoded
 
 
@@ -66,18 +66,12 @@ def test_an_unknown_subsystem_is_refused(gateway):
     assert ssh(gateway, "-s", "nope").returncode != 0
 
 
-def test_a_forced_command_takes_the_place_of_the_subsystem(make_gateway):
-    from gateway import make_key, public_key
-
-    gateway = make_gateway(logins={"sandbox": {}})
-    forced = make_key(gateway.directory / "forced_key")
-    gateway.logins = {"sandbox": {"key": f'command="echo forced" {public_key(forced)}'}}
-    gateway.write_configuration()
-    start = gateway.log_length()
-    gateway.signal(1)
-    gateway.wait_log("reload|configuration", start=start)
+def test_a_forced_command_takes_the_place_of_the_subsystem(make_gateway, tmp_path):
+    forced = make_key(tmp_path / "forced_key")
+    line = f'command="echo forced" {public_key(forced)}'
+    gateway = make_gateway(logins={"sandbox": {"key": line}})
     done = ssh(gateway, "-s", "rws", key=forced, stdin=b"")
-    assert done.stdout == b"forced\n"
+    assert done.stdout == b"forced\n", done.stderr
 
 
 def test_what_a_client_does_not_read_does_not_fill_memory(gateway):
@@ -426,3 +420,15 @@ def test_never_delete_refuses_to_destroy(make_gateway):
     with Rws(gateway) as client:
         assert code_of(client, "sandbox.destroy") == "DENIED"
         assert client.call("sandbox.extend")["state"] == "running"
+
+
+def test_a_command_that_comes_while_the_sandbox_stops_runs_in_the_next(make_gateway):
+    gateway = make_gateway()
+    with Rws(gateway) as client:
+        client.call("write", path="f", content="kept")
+        client.send("exec", command="trap '' TERM; sleep 4720")
+        wait_until(lambda: processes_with("sleep 4720"))
+        stop = client.send("sandbox.stop")
+        number = client.send("exec", command="cat f")
+        assert client.wait(stop)["state"] == "stopped"
+        assert client.wait(number)["stdout"] == "kept"

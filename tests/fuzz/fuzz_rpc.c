@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The reader of the rws subsystem with everything behind it: lines of JSON, batches, MCP, parameters of
- * every operation. The sandbox is a stub, so an operation fails where it would leave the worker.
+ * The reader of the rws subsystem with everything behind it: lines of JSON, batches, MCP,
+ * parameters of every operation. The sandbox is a stub, so an operation fails where it would leave
+ * the worker.
  */
 #include <signal.h>
 #include <stddef.h>
