@@ -26,7 +26,7 @@ struct workspace_setup {
 	const char *login;               /* all texts are kept */
 	const char *name;                /* NAME, NAME+INSTANCE or NAME=ID */
 	const char *instance;            /* label at the provider */
-	int directory;                   /* of this workspace's own in the state directory; kept, not closed */
+	int directory; /* of this workspace's own in the state directory; kept, not closed */
 };
 
 /* Checks the driver's settings; connects nothing yet. */
@@ -55,6 +55,7 @@ const struct driver *workspace_driver(const struct workspace *workspace);
 const struct settings *workspace_settings(const struct workspace *workspace);
 struct driver_sandbox *workspace_sandbox(const struct workspace *workspace);
 const char *workspace_login(const struct workspace *workspace);
+int workspace_directory(const struct workspace *workspace); /* in the state directory, or -1 */
 struct files *workspace_files(const struct workspace *workspace);
 
 /* Does a command run, or has one left processes behind? */
@@ -63,6 +64,8 @@ bool workspace_busy(const struct workspace *workspace);
 /* Commands enter themselves and leave: command.c only. */
 void workspace_add_command(struct workspace *workspace, struct command *command);
 void workspace_remove_command(struct workspace *workspace, struct command *command);
+/* A command has no process any more. */
+void workspace_command_gone(struct workspace *workspace);
 
 typedef void workspace_done_fn(void *argument, const struct error *err);
 

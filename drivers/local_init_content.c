@@ -358,6 +358,8 @@ store(const struct file_server *server, const char *path, struct file_request *r
 	if (file_place_find(server, path, true, &place, err) != 0)
 		return -1;
 	found = fstatat(place.directory, place.name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+	if (found && (request->flags & FILE_CREATE) != 0)
+		request->change.fields &= ~(unsigned)FILE_CHANGE_MODE;
 	if (found && !replace)
 		error_set(err, ERROR_EXISTS, "%s exists", path);
 	else if (fstat(fd, &status) != 0 || check_size(server, &status, err) != 0)

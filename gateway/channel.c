@@ -64,8 +64,8 @@ request_environment(
 	    strlen(name) + strlen(value) > ENVIRONMENT_ENTRY_MAX)
 		return 1;
 	entry = memory_text_format("%s=%s", name, value);
-	channel->environment =
-	    memory_list_add(channel->environment, channel->environment_count++, entry);
+	channel->environment = memory_list_add(
+	    channel->environment, channel->environment_count++, entry);
 	memory_free(entry);
 	return 0;
 }
@@ -374,7 +374,8 @@ send_end(struct channel *channel)
 		(void)ssh_channel_request_send_exit_signal(
 		    channel->ssh, name, channel->ended.core ? 1 : 0, "", "");
 	else
-		(void)ssh_channel_request_send_exit_status(channel->ssh, (int)channel->ended.status);
+		(void)ssh_channel_request_send_exit_status(
+		    channel->ssh, (int)channel->ended.status);
 	log_debug("command %u ended: %s %u", channel->command,
 	    channel->ended.signaled ? "signal" : "status", channel->ended.status);
 	channel->stage = CHANNEL_CLOSED;
@@ -384,8 +385,8 @@ send_end(struct channel *channel)
 static bool
 finish(struct channel *channel)
 {
-	if (!channel->has_ended || channel->stage == CHANNEL_CLOSED || channel->output_held.length > 0 ||
-	    channel->output.fd >= 0 || channel->errors.fd >= 0 ||
+	if (!channel->has_ended || channel->stage == CHANNEL_CLOSED ||
+	    channel->output_held.length > 0 || channel->output.fd >= 0 || channel->errors.fd >= 0 ||
 	    (channel->service != NULL && channel->service_output->length > 0))
 		return false;
 	if (say_last_words(channel))

@@ -58,8 +58,8 @@ struct channel {
 	struct buffer *service_output;
 
 	/* towards the command */
-	struct stream input;      /* a pty's descriptor is output.fd; input.fd is then its duplicate */
-	size_t unread;            /* bytes that wait in libssh's buffer */
+	struct stream input; /* a pty's descriptor is output.fd; input.fd is then its duplicate */
+	size_t unread;       /* bytes that wait in libssh's buffer */
 	struct buffer input_held; /* taken from libssh, not yet by the command */
 	bool input_eof;           /* the client sent EOF */
 	size_t taken;             /* bytes since the window was last raised */
@@ -70,7 +70,8 @@ struct channel {
 	bool held_is_errors;
 	uint64_t sent, max_stream;
 	bool limit_told;
-	struct loop_timer *quiet; /* runs while nothing but time tells whether a pty has more to say */
+	struct loop_timer
+	    *quiet; /* runs while nothing but time tells whether a pty has more to say */
 
 	bool has_ended;
 	struct command_exit ended;

@@ -260,7 +260,8 @@ flush_held_output(struct channel *channel)
 	if (size == 0)
 		return false;
 	if (channel->held_is_errors)
-		written = ssh_channel_write_stderr(channel->ssh, buffer_data(&channel->output_held), size);
+		written = ssh_channel_write_stderr(
+		    channel->ssh, buffer_data(&channel->output_held), size);
 	else
 		written = ssh_channel_write(channel->ssh, buffer_data(&channel->output_held), size);
 	if (written <= 0)
@@ -319,7 +320,8 @@ found_nothing(struct channel *channel, struct stream *stream)
 	stream->ready = false;
 	if (channel->has_ended && !channel->pty)
 		stream_close(stream);
-	else if ((channel->has_ended || stream->watch == NULL) && !loop_timer_running(channel->quiet))
+	else if ((channel->has_ended || stream->watch == NULL) &&
+		 !loop_timer_running(channel->quiet))
 		loop_timer_start(channel->quiet, QUIET_WAIT);
 }
 
@@ -369,7 +371,8 @@ advance_output(struct channel *channel, struct stream *stream)
 	if ((size_t)written < shown) {
 		/* During a key exchange libssh takes nothing. */
 		channel->held_is_errors = stream == &channel->errors;
-		(void)buffer_append(&channel->output_held, scratch + written, shown - (size_t)written);
+		(void)buffer_append(
+		    &channel->output_held, scratch + written, shown - (size_t)written);
 	}
 	return true;
 }
@@ -437,8 +440,9 @@ channel_stream_watch(struct channel *channel)
 	bool room;
 
 	room = ssh_channel_window_size(channel->ssh) > 0 && channel->output_held.length == 0 &&
-	    channel->session->writable;
+	       channel->session->writable;
 	watch_stream(&channel->output, room, LOOP_READ);
 	watch_stream(&channel->errors, room, LOOP_READ);
-	watch_stream(&channel->input, channel->unread > 0 || channel->input_held.length > 0, LOOP_WRITE);
+	watch_stream(
+	    &channel->input, channel->unread > 0 || channel->input_held.length > 0, LOOP_WRITE);
 }

@@ -52,7 +52,8 @@ static struct listener listener;
 static void
 format_address(char *out, size_t size, const char *address, const char *port)
 {
-	(void)snprintf(out, size, strchr(address, ':') != NULL ? "[%s]:%s" : "%s:%s", address, port);
+	(void)snprintf(
+	    out, size, strchr(address, ':') != NULL ? "[%s]:%s" : "%s:%s", address, port);
 }
 
 /* The parts of a listen entry; new texts. */
@@ -140,12 +141,15 @@ admit(struct listener *self, const char *address)
 	const struct settings *settings = conf_global(self->conf);
 
 	if (self->total >= (unsigned)settings_number(settings, "max_connections"))
-		log_info("connection from %s refused: %u connections are open", address, self->total);
+		log_info(
+		    "connection from %s refused: %u connections are open", address, self->total);
 	else if (self->starting >= (unsigned)settings_number(settings, "max_startups"))
-		log_info("connection from %s refused: %u have yet to log in", address, self->starting);
+		log_info(
+		    "connection from %s refused: %u have yet to log in", address, self->starting);
 	else if (listener_count_source(self, address) >=
-	    (unsigned)settings_number(settings, "max_startups_per_source"))
-		log_info("connection from %s refused: too many of its own have yet to log in", address);
+		 (unsigned)settings_number(settings, "max_startups_per_source"))
+		log_info(
+		    "connection from %s refused: too many of its own have yet to log in", address);
 	else
 		return true;
 	return false;
@@ -196,8 +200,8 @@ open_sockets(struct listener *self, struct error *err)
 	list = settings_list(conf_global(self->conf), "listen");
 	for (i = 0; list[i] != NULL; i++) {
 		if (i == LISTEN_MAX)
-			return error_set(err, ERROR_TOO_LARGE, "more than %d addresses to listen on",
-			    LISTEN_MAX);
+			return error_set(err, ERROR_TOO_LARGE,
+			    "more than %d addresses to listen on", LISTEN_MAX);
 		self->sockets[i] = open_socket(list[i], err);
 		if (self->sockets[i] < 0)
 			return -1;
@@ -211,8 +215,8 @@ open_sockets(struct listener *self, struct error *err)
 	if (self->sockets[0] < 0)
 		return -1;
 	self->socket_count = 1;
-	self->socket_watches[0] =
-	    loop_watch(self->loop, self->sockets[0], LOOP_READ, socket_ready, &self->sockets[0]);
+	self->socket_watches[0] = loop_watch(
+	    self->loop, self->sockets[0], LOOP_READ, socket_ready, &self->sockets[0]);
 	return 0;
 }
 
@@ -296,7 +300,8 @@ drain_expired(void *argument)
 	} else {
 		for (session = self->sessions; session != NULL; session = session->next)
 			(void)kill(session->pid, SIGKILL);
-		for (struct worker_entry *worker = self->workers; worker != NULL; worker = worker->next)
+		for (struct worker_entry *worker = self->workers; worker != NULL;
+		     worker = worker->next)
 			(void)kill(worker->pid, SIGKILL);
 	}
 	loop_timer_start(self->drain, KILL_WAIT);
@@ -409,8 +414,8 @@ open_state(struct listener *self, struct error *err)
 	if (mkdirat(state, "workspaces", 0700) != 0 && errno != EEXIST) {
 		error_system(err, errno, "state: make %s/workspaces", path);
 	} else {
-		self->workspaces =
-		    openat(state, "workspaces", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		self->workspaces = openat(
+		    state, "workspaces", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (self->workspaces < 0)
 			error_system(err, errno, "state: open %s/workspaces", path);
 	}

@@ -119,8 +119,8 @@ listener_start_auth(struct listener *listener, struct error *err)
 		&listener->auth_pid, &control, err) != 0)
 		return -1;
 	listener->auth_started = loop_now();
-	listener->auth =
-	    peer_new(listener->loop, control, "listener", "auth", &auth_events, listener);
+	listener->auth = peer_new(
+	    listener->loop, control, "listener", "auth", &auth_events, listener);
 	return listener_configure_auth(listener);
 }
 

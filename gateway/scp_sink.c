@@ -84,7 +84,6 @@ file_opened(struct scp *scp, struct file_reply *reply, const struct error *err)
 	}
 	scp->item.fd = reply->fd;
 	reply->fd = -1;
-	scp->item.is_new = reply->attributes.mode == 0;
 	scp->stage = scp->item.size > 0 ? SCP_DATA : SCP_STATUS;
 }
 
@@ -293,11 +292,10 @@ scp_sink_take_status(struct scp *scp, bool ok)
 	}
 	file_request_init(&request, FILE_COMMIT);
 	request.path = memory_text(item->path);
-	if (scp->command.times || item->is_new) {
-		request.change.fields |= FILE_CHANGE_MODE;
-		request.change.mode = scp->command.times ? item->mode & 07777
-							 : item->mode & 0777 & ~UMASK;
-	}
+	request.change.fields |= FILE_CHANGE_MODE;
+	request.change.mode = scp->command.times ? item->mode & 07777 : item->mode & 0777 & ~UMASK;
+	/* Without -p a file that is there keeps its own. */
+	request.flags = scp->command.times ? 0 : FILE_CREATE;
 	if (item->has_times) {
 		request.change.fields |= FILE_CHANGE_TIMES;
 		request.change.accessed = item->accessed * BILLION;

@@ -53,7 +53,6 @@ struct scp_item {
 	bool has_times;
 	int64_t accessed, modified;
 	uint32_t mode;
-	bool is_new;
 	struct error trouble; /* told once its bytes are through */
 };
 

@@ -84,7 +84,8 @@ session_send_worker(struct session *self, struct message *message)
 }
 
 static int
-set_option(struct session *self, enum ssh_bind_options_e option, const void *value, const char *what)
+set_option(
+    struct session *self, enum ssh_bind_options_e option, const void *value, const char *what)
 {
 	if (value == NULL || ssh_bind_options_set(self->bind, option, value) == SSH_OK)
 		return 0;
@@ -100,7 +101,8 @@ take_start(void *argument, struct message *message, struct error *err)
 
 	if (session_start_decode(message, &self->start, err) != 0)
 		return -1;
-	if (set_option(self, SSH_BIND_OPTIONS_PROCESS_CONFIG, &no, "configuration files off") != 0 ||
+	if (set_option(self, SSH_BIND_OPTIONS_PROCESS_CONFIG, &no, "configuration files off") !=
+		0 ||
 	    set_option(self, SSH_BIND_OPTIONS_KEY_EXCHANGE,
 		self->start.kex == NULL ? standard_kex : self->start.kex, "kex") != 0 ||
 	    set_option(self, SSH_BIND_OPTIONS_CIPHERS_C_S, self->start.ciphers, "ciphers") != 0 ||
@@ -194,15 +196,16 @@ take_connection(void *argument, struct message *message, struct error *err)
 	if (self->ssh == NULL || self->event == NULL)
 		return error_set(err, ERROR_UNAVAILABLE, "out of memory");
 	if (ssh_bind_accept_fd(self->bind, self->ssh, self->connection.fd) != SSH_OK)
-		return error_set(err, ERROR_UNAVAILABLE, "start SSH: %s", ssh_get_error(self->bind));
+		return error_set(
+		    err, ERROR_UNAVAILABLE, "start SSH: %s", ssh_get_error(self->bind));
 	ssh_set_blocking(self->ssh, 0);
 	ssh_set_counters(self->ssh, NULL, &self->counter);
 	ssh_set_auth_methods(self->ssh, SSH_AUTH_METHOD_PUBLICKEY);
 	/* Sends our banner, and makes the poll context that the session is added to the event with. */
 	if (ssh_handle_key_exchange(self->ssh) == SSH_ERROR ||
 	    ssh_event_add_session(self->event, self->ssh) != SSH_OK)
-		return error_set(err, ERROR_UNAVAILABLE, "watch the connection: %s",
-		    ssh_get_error(self->ssh));
+		return error_set(
+		    err, ERROR_UNAVAILABLE, "watch the connection: %s", ssh_get_error(self->ssh));
 	/* A duplicate is watched: libssh closes its own at a time of its choosing. */
 	self->watched = fcntl(self->connection.fd, F_DUPFD_CLOEXEC, 0);
 	if (self->watched < 0)
@@ -229,7 +232,8 @@ take_drain(void *argument, struct message *message, struct error *err)
 		return 0;
 	}
 	self->draining = true;
-	channels_announce(self, "\r\nrws: the gateway is going down; this connection will be closed.\r\n");
+	channels_announce(
+	    self, "\r\nrws: the gateway is going down; this connection will be closed.\r\n");
 	return 0;
 }
 
@@ -372,8 +376,7 @@ run_packets(struct session *self)
 			break;
 	}
 	self->more = i == READS_A_ROUND;
-	self->writable =
-	    !self->dead && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) == 0;
+	self->writable = !self->dead && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) == 0;
 }
 
 static void

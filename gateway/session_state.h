@@ -55,15 +55,15 @@ struct session {
 	bool draining; /* the gateway is going down: no new channels */
 
 	/* session_auth.c */
-	struct loop_timer *grace;      /* for logging in; later, for the drain */
+	struct loop_timer *grace; /* for logging in; later, for the drain */
 	struct loop_timer *unanswered;
 	ssh_message pending;    /* waits for the auth process */
 	ssh_message remembered; /* an earlier request to hang an answer on */
 	bool pending_signed;
-	bool serving;           /* the service request is behind us: every packet should be a request */
-	bool asked_methods;     /* the first "none" is behind us */
-	char *user;             /* pinned by the first request */
-	char *workspace;        /* the login in full, once logged in */
+	bool serving;       /* the service request is behind us: every packet should be a request */
+	bool asked_methods; /* the first "none" is behind us */
+	char *user;         /* pinned by the first request */
+	char *workspace;    /* the login in full, once logged in */
 	bool no_pty;
 	enum forced_command forced;
 	unsigned tries;
@@ -77,7 +77,7 @@ struct session {
 	uint32_t last_file;
 	struct loop_timer *alive;
 	struct loop_timer *rest; /* from the end of the last channel until memory is given back */
-	uint64_t alive_packets; /* received when the timer was last started */
+	uint64_t alive_packets;  /* received when the timer was last started */
 	unsigned alive_missed;
 };
 

@@ -351,6 +351,10 @@ take(void *argument, const unsigned char *data, size_t size)
 void
 sftp_advance(struct sftp *sftp)
 {
+	struct sftp_file *file;
+
+	for (file = sftp->files; file != NULL; file = file->next)
+		sftp_answer_waits(file);
 	(void)take(sftp, NULL, 0);
 	channel_service_resume(sftp->channel);
 	finish_if_done(sftp);

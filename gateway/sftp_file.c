@@ -194,7 +194,8 @@ sftp_file_commit(struct sftp_file *file, struct sftp_call *call)
 	call->done = commit_done;
 	file_request_init(&request, FILE_COMMIT);
 	request.path = memory_text(file->real);
-	request.flags = file->exclusive && !file->committed ? FILE_EXCLUSIVE : 0;
+	request.flags = (file->exclusive && !file->committed ? (unsigned)FILE_EXCLUSIVE : 0) |
+			(file->mode_if_new ? (unsigned)FILE_CREATE : 0);
 	request.change = file->change;
 	request.fd = descriptor_duplicate(file->fd);
 	sftp_call_send(call, &request);
@@ -250,6 +251,7 @@ sftp_file_change(struct sftp_file *file, const struct file_change *change, struc
 	if ((change->fields & FILE_CHANGE_MODE) != 0) {
 		file->change.fields |= FILE_CHANGE_MODE;
 		file->change.mode = change->mode;
+		file->mode_if_new = false;
 	}
 	if ((change->fields & FILE_CHANGE_TIMES) != 0) {
 		file->change.fields |= FILE_CHANGE_TIMES;

@@ -87,8 +87,6 @@ sftp_get_file(struct sftp *sftp, uint32_t id, struct sftp_input *input)
 	return NULL;
 }
 
-static void answer_waits(struct sftp_file *file);
-
 /* More bytes of a file that is read have arrived, or no more will. */
 static void
 bytes_arrived(struct sftp_file *file, const struct file_reply *reply, const struct error *err)
@@ -102,7 +100,7 @@ bytes_arrived(struct sftp_file *file, const struct file_reply *reply, const stru
 		file->spoiled = true;
 		file->trouble = *err;
 	}
-	answer_waits(file);
+	sftp_answer_waits(file);
 }
 
 static void
@@ -191,6 +189,7 @@ open_file(struct sftp *sftp, uint32_t id, struct sftp_handle *handle, uint32_t f
 	if ((change->fields & FILE_CHANGE_MODE) != 0) {
 		file->change.fields = FILE_CHANGE_MODE;
 		file->change.mode = change->mode & 0777 & ~UMASK;
+		file->mode_if_new = true;
 	}
 	file->uses++;
 	call = sftp_call_new(sftp, id, SFTP_HANDLE);
@@ -324,12 +323,13 @@ has_arrived(const struct sftp_file *file, uint64_t offset, uint32_t size)
 	return file->arrival == NULL || file->arrived >= offset + size;
 }
 
-static void
-answer_waits(struct sftp_file *file)
+void
+sftp_answer_waits(struct sftp_file *file)
 {
 	struct sftp_wait **place, *wait;
 
-	for (place = &file->waits; (wait = *place) != NULL;) {
+	for (place = &file->waits;
+	     (wait = *place) != NULL && file->sftp->output.length < SFTP_OUTPUT_HIGH;) {
 		if (!has_arrived(file, wait->offset, wait->size)) {
 			place = &wait->next;
 			continue;

@@ -56,6 +56,7 @@ struct sftp_file {
 	bool committed;           /* at least once */
 	bool dirty;
 	bool exclusive;
+	bool mode_if_new;     /* the mode in change is that of OPEN */
 	bool discarded;       /* removed or replaced meanwhile: nothing to commit */
 	bool spoiled;         /* a read or write failed: never to be committed */
 	struct error trouble; /* how */
@@ -165,6 +166,9 @@ int sftp_file_attributes(
 
 /* Applies a change to a pending file; -1 with err, or 1 when only the worker can. */
 int sftp_file_change(struct sftp_file *file, const struct file_change *change, struct error *err);
+
+/* sftp_handle.c: answers reads that waited for bytes which are here now, as far as there is room. */
+void sftp_answer_waits(struct sftp_file *file);
 
 /* sftp_handle.c: the new handle or NULL when there are too many; and the one that the packet names.
  */

@@ -21,7 +21,7 @@ sources() {
 
 # The C files without comments and strings, as FILE:LINE:TEXT.
 code() {
-	# shellcheck disable=SC2016 # the $0 is awk's
+	# shellcheck disable=SC2016 # the program is awk's
 	sources | grep '\.[ch]$' | xargs -r awk '{
 		gsub(/"([^"\\]|\\.)*"/, "\"\"")
 		gsub(/\/\*.*\*\//, "")
