@@ -175,7 +175,8 @@ request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, vo
 	(void)ssh_channel;
 	if (strcmp(name, "sftp") == 0 && channel->session->forced != FORCED_COMMAND)
 		return sftp_start(channel) == 0 ? 0 : 1;
-	if (strcmp(name, "rws") == 0 && channel->session->forced == FORCED_NONE)
+	/* A key's forced command takes its place, as in sshd; the worker sees to that. */
+	if (strcmp(name, "rws") == 0 && channel->session->forced != FORCED_SFTP)
 		return start_command(channel, COMMAND_RWS, NULL) == 0 ? 0 : 1;
 	log_info("subsystem %s was refused: there is none of this name for this key", name);
 	return 1;

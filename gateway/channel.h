@@ -119,7 +119,7 @@ void channel_quiet_expired(void *argument);
  */
 void channels_rest(void);
 
-/* Writes to the client's stderr (stdout on a pty); what does not fit now is held. */
+/* Writes to the client's stderr, on a pty too: not a byte of ours is on stdout. What does not fit now is held. */
 void channel_say(struct channel *channel, const char *text);
 
 #endif

@@ -273,9 +273,9 @@ flush_held_output(struct channel *channel)
 void
 channel_say(struct channel *channel, const char *text)
 {
-	if (channel->output_held.length > 0 && channel->held_is_errors == channel->pty)
+	if (channel->output_held.length > 0 && !channel->held_is_errors)
 		return; /* the client is not reading anyway */
-	channel->held_is_errors = !channel->pty;
+	channel->held_is_errors = true;
 	if (buffer_append_text(&channel->output_held, text) != 0)
 		log_debug("no room to tell the client: %s", text);
 	(void)flush_held_output(channel);
