@@ -568,15 +568,16 @@ static void
 a_terminal_takes_keys_and_a_new_size(void **state)
 {
 	(void)state;
-	start_terminal("trap 'stty size' WINCH; trap 'echo int' INT; echo ready; "
-		       "while ! [ \"$a\" = q ]; do read a; done; cat; echo end");
+	/* Not with "read": that of busybox 1.38 hangs for ever once a trap has interrupted it. */
+	start_terminal(
+	    "trap 'stty size' WINCH; trap 'echo int; a=q' INT; a=; sleep 60 >/dev/null 2>&1 & "
+	    "echo ready; while ! [ \"$a\" ]; do wait; done; cat; echo end; kill $!");
 	expect_text(&fixture.output, "ready");
 	wrapped_resize(fixture.wrapped, 120, 50, 0, 0);
-	type(fixture.output.fd, "\n");
 	expect_text(&fixture.output, "50 120\r\n");
 	type(fixture.output.fd, "\003");
 	expect_text(&fixture.output, "int\r\n");
-	type(fixture.output.fd, "q\nline\n\004");
+	type(fixture.output.fd, "line\n\004");
 	finish_command();
 	assert_non_null(strstr(text_of(&fixture.output), "line\r\nline\r\nend\r\n"));
 }
