@@ -4,6 +4,7 @@
  * runs for it, and the end: all data, then exit-status or exit-signal, EOF and CLOSE, once.
  */
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,9 +24,13 @@
 #include "gateway/sftp.h"
 
 #define ENVIRONMENT_MAX 256
-#define ENVIRONMENT_ENTRY_MAX 32768
+/* Of all entries of a channel; with the command it must fit into one message. */
+#define ENVIRONMENT_SIZE_MAX 131072
+#define TERM_MAX 256
 #define COMMAND_MAX 262144
 #define STATUS_FAILED 255
+/* Lines of the log for what is refused to one client, which may ask without end. */
+#define REFUSALS_LOGGED 10
 /* ms without a channel after which a connection that stays gives back what it can. */
 #define REST_WAIT 1000
 /* More than libssh's buffer of a channel may hold before the connection is cut (channel_stream.c). */
@@ -39,7 +44,8 @@ request_pty(ssh_session ssh, ssh_channel ssh_channel, const char *term, int colu
 
 	(void)ssh;
 	(void)ssh_channel;
-	if (channel->stage != CHANNEL_IDLE || channel->pty || channel->session->no_pty)
+	if (channel->stage != CHANNEL_IDLE || channel->pty || channel->session->no_pty ||
+	    (term != NULL && strlen(term) > TERM_MAX))
 		return -1;
 	channel->pty = true;
 	channel->term = memory_text(term == NULL ? "" : term);
@@ -55,14 +61,17 @@ request_environment(
     ssh_session ssh, ssh_channel ssh_channel, const char *name, const char *value, void *argument)
 {
 	struct channel *channel = argument;
+	size_t size;
 	char *entry;
 
 	(void)ssh;
 	(void)ssh_channel;
+	size = strlen(name) + strlen(value);
 	if (channel->stage != CHANNEL_IDLE || channel->environment_count == ENVIRONMENT_MAX ||
 	    *name == '\0' || strchr(name, '=') != NULL ||
-	    strlen(name) + strlen(value) > ENVIRONMENT_ENTRY_MAX)
+	    size > ENVIRONMENT_SIZE_MAX - channel->environment_size)
 		return 1;
+	channel->environment_size += size;
 	entry = memory_text_format("%s=%s", name, value);
 	channel->environment = memory_list_add(
 	    channel->environment, channel->environment_count++, entry);
@@ -166,6 +175,27 @@ request_exec(ssh_session ssh, ssh_channel ssh_channel, const char *command, void
 	return start_command(channel, COMMAND_EXEC, command) == 0 ? 0 : 1;
 }
 
+static void log_refusal(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Says what was refused, as long as it is not too often. */
+static void
+log_refusal(struct session *session, const char *format, ...)
+{
+	va_list arguments;
+	char text[200];
+
+	if (session->refusals == REFUSALS_LOGGED)
+		return;
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	session->refusals++;
+	log_info("%s%s", text,
+	    session->refusals == REFUSALS_LOGGED ? "; no more of this is told of this connection"
+						 : "");
+}
+
 static int
 request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *argument)
 {
@@ -178,7 +208,7 @@ request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, vo
 	/* A key's forced command takes its place, as in sshd; the worker sees to that. */
 	if (strcmp(name, "rws") == 0 && channel->session->forced != FORCED_SFTP)
 		return start_command(channel, COMMAND_RWS, NULL) == 0 ? 0 : 1;
-	log_info("subsystem %s was refused: there is none of this name for this key", name);
+	log_refusal(channel->session, "there is no subsystem %s for this key", name);
 	return 1;
 }
 
@@ -246,6 +276,7 @@ channel_closed(ssh_session ssh, ssh_channel ssh_channel, void *argument)
 	(void)ssh;
 	(void)ssh_channel;
 	channel->stage = CHANNEL_CLOSED;
+	channel->left = true;
 }
 
 static void
@@ -279,7 +310,7 @@ channel_open(ssh_session ssh, void *argument)
 	struct channel *channel;
 
 	if (session->channel_count >= session->start.max_channels || session->draining) {
-		log_info("a channel was refused: %u are open", session->channel_count);
+		log_refusal(session, "a channel was refused: %u are open", session->channel_count);
 		return NULL;
 	}
 	channel = memory_zeroed(1, sizeof(*channel));
@@ -289,6 +320,7 @@ channel_open(ssh_session ssh, void *argument)
 		return NULL;
 	}
 	channel->session = session;
+	channel->window = CHANNEL_WINDOW;
 	init_stream(&channel->input, channel);
 	init_stream(&channel->output, channel);
 	init_stream(&channel->errors, channel);
@@ -316,27 +348,34 @@ release_command(struct channel *channel)
 	peer_send(channel->session->worker, &message);
 }
 
+/* Ends what runs on the channel, and sends our CLOSE. */
 static void
-free_channel(struct channel *channel)
+end_channel(struct channel *channel)
 {
+	channel->stage = CHANNEL_CLOSED;
 	release_command(channel);
 	if (channel->service != NULL)
 		channel->service->close(channel->service_argument);
 	stream_close(&channel->input);
 	stream_close(&channel->output);
 	stream_close(&channel->errors);
-	(void)ssh_remove_channel_callbacks(channel->ssh, &channel->callbacks);
 	/* The first call may only get as far as EOF: see ssh_channel_close in libssh 0.10. */
 	if (ssh_channel_close(channel->ssh) != SSH_OK)
 		(void)ssh_channel_close(channel->ssh);
-	ssh_channel_free(channel->ssh);
 	loop_timer_free(channel->quiet);
 	buffer_free(&channel->input_held);
 	buffer_free(&channel->output_held);
 	command_exit_free(&channel->ended);
 	memory_list_free(channel->environment);
 	memory_free(channel->term);
-	/* Not at once: libssh keeps the channel's buffers until the client has closed it too. */
+}
+
+/* libssh forgets the channel now when the client has closed it, else when it does. */
+static void
+forget_channel(struct channel *channel)
+{
+	(void)ssh_remove_channel_callbacks(channel->ssh, &channel->callbacks);
+	ssh_channel_free(channel->ssh);
 	if (--channel->session->channel_count == 0)
 		loop_timer_start(channel->session->rest, REST_WAIT);
 	memory_free(channel);
@@ -396,6 +435,26 @@ finish(struct channel *channel)
 	return true;
 }
 
+/*
+ * Until the client closes a channel it can send data on it, which libssh keeps. So the channel counts
+ * until then, and what waits in it is held to its window as before.
+ */
+static void
+forget_closed(struct session *session)
+{
+	struct channel **place, *channel;
+
+	place = &session->closing;
+	while ((channel = *place) != NULL) {
+		if (channel->left) {
+			*place = channel->next;
+			forget_channel(channel);
+		} else {
+			place = &channel->next;
+		}
+	}
+}
+
 bool
 channels_advance(struct session *session)
 {
@@ -411,11 +470,14 @@ channels_advance(struct session *session)
 			moved = true;
 		if (channel->stage == CHANNEL_CLOSED) {
 			*place = channel->next;
-			free_channel(channel);
+			end_channel(channel);
+			channel->next = session->closing;
+			session->closing = channel;
 		} else {
 			place = &channel->next;
 		}
 	}
+	forget_closed(session);
 	return moved;
 }
 
@@ -435,7 +497,12 @@ channels_free(struct session *session)
 
 	while ((channel = session->channels) != NULL) {
 		session->channels = channel->next;
-		free_channel(channel);
+		end_channel(channel);
+		forget_channel(channel);
+	}
+	while ((channel = session->closing) != NULL) {
+		session->closing = channel->next;
+		forget_channel(channel);
 	}
 }
 

@@ -30,11 +30,18 @@ struct stream {
 	bool ended; /* no more bytes will come or go */
 };
 
+/*
+ * The most that a client which honours its window can have waiting in libssh, which decides about the
+ * window: 1.92 MB in 0.10 (up to half a window that waits, and a whole one), 2 MiB since; and a packet.
+ */
+#define CHANNEL_WINDOW (2U * 1024U * 1024U + CHANNEL_PACKET)
+#define CHANNEL_PACKET 65536U
+
 enum channel_stage {
 	CHANNEL_IDLE,     /* open, nothing asked for yet */
 	CHANNEL_STARTING, /* the worker was asked */
 	CHANNEL_RUNNING,  /* all descriptors are here */
-	CHANNEL_CLOSED,   /* the end was sent, or the client closed it: to be freed */
+	CHANNEL_CLOSED,   /* the end was sent, or the client closed it: nothing moves any more */
 };
 
 struct channel {
@@ -43,6 +50,7 @@ struct channel {
 	ssh_channel ssh;
 	struct ssh_channel_callbacks_struct callbacks;
 	enum channel_stage stage;
+	bool left;        /* the client has closed it: libssh forgets it when we do */
 	uint32_t command; /* 0 until started */
 
 	/* what the client asked for before the command */
@@ -50,7 +58,7 @@ struct channel {
 	char *term;
 	uint32_t columns, rows, x_pixels, y_pixels;
 	char **environment;
-	size_t environment_count;
+	size_t environment_count, environment_size;
 
 	/* or a service in its place: then all streams stay closed */
 	const struct service *service;
@@ -60,6 +68,7 @@ struct channel {
 	/* towards the command */
 	struct stream input; /* a pty's descriptor is output.fd; input.fd is then its duplicate */
 	size_t unread;       /* bytes that wait in libssh's buffer */
+	size_t window;       /* the most that the client may have on its way to us */
 	struct buffer input_held; /* taken from libssh, not yet by the command */
 	bool input_eof;           /* the client sent EOF */
 	size_t taken;             /* bytes since the window was last raised */
