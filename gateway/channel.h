@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session channels of a connection and the commands behind them. channel.c answers requests
- * and ends channels; channel_stream.c moves the bytes.
+ * The session channels of a connection and the commands behind them. channel.c opens and ends
+ * channels, channel_request.c answers requests, channel_stream.c moves the bytes.
  */
 #ifndef GATEWAY_CHANNEL_H
 #define GATEWAY_CHANNEL_H
@@ -86,6 +86,13 @@ struct channel {
 	struct command_exit ended;
 	bool note_sent;
 };
+
+/* channel_request.c: a line of the log for what is refused; after a few the client has no more of them. */
+void channel_log_refusal(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* channel_request.c: prepares the callbacks; channel_open sets them. */
+void channel_set_callbacks(struct channel *channel);
 
 /* The callback of libssh for "session" channels. */
 ssh_channel channel_open(ssh_session ssh, void *argument);
