@@ -15,19 +15,19 @@
 #include "drivers/http.h"
 
 /* What libcurl wants watched while it connects. */
-struct connection_descriptor {
-	struct connection_descriptor *next;
-	struct connection_stream *stream;
+struct curl_connection_descriptor {
+	struct curl_connection_descriptor *next;
+	struct curl_connection_stream *stream;
 	int fd;
 	struct loop_watch *watch;
 };
 
-struct connection_stream {
+struct curl_connection_stream {
 	struct loop *loop;
 	CURLM *multi;
 	CURL *easy;
 	char complaint[CURL_ERROR_SIZE];
-	struct connection_descriptor *descriptors;
+	struct curl_connection_descriptor *descriptors;
 	struct loop_timer *timer; /* libcurl's */
 	struct loop_timer *soon;  /* to tell from the loop, not from within libcurl */
 	bool is_over;
@@ -38,16 +38,17 @@ struct connection_stream {
 };
 
 static void
-explain(const struct connection_stream *stream, CURLcode code, const char *what, struct error *err)
+explain(
+    const struct curl_connection_stream *stream, CURLcode code, const char *what, struct error *err)
 {
 	error_set(err, ERROR_UNAVAILABLE, "%s: %s", what,
 	    stream->complaint[0] != '\0' ? stream->complaint : curl_easy_strerror(code));
 }
 
 static void
-free_descriptor(struct connection_descriptor *descriptor)
+free_descriptor(struct curl_connection_descriptor *descriptor)
 {
-	struct connection_descriptor **place;
+	struct curl_connection_descriptor **place;
 
 	for (place = &descriptor->stream->descriptors; *place != descriptor;
 	     place = &(*place)->next)
@@ -60,7 +61,7 @@ free_descriptor(struct connection_descriptor *descriptor)
 static void
 soon_expired(void *argument)
 {
-	struct connection_stream *stream = argument;
+	struct curl_connection_stream *stream = argument;
 
 	/* The owner may free the stream in here. */
 	stream->opened(
@@ -69,7 +70,7 @@ soon_expired(void *argument)
 
 /* libcurl is through with connecting: from here on the socket is not its to watch. */
 static void
-finish(struct connection_stream *stream, CURLcode code)
+finish(struct curl_connection_stream *stream, CURLcode code)
 {
 	curl_socket_t fd = CURL_SOCKET_BAD;
 
@@ -88,7 +89,7 @@ finish(struct connection_stream *stream, CURLcode code)
 }
 
 static void
-advance(struct connection_stream *stream, curl_socket_t fd, int events)
+advance(struct curl_connection_stream *stream, curl_socket_t fd, int events)
 {
 	CURLMsg *message;
 	int count;
@@ -108,7 +109,7 @@ timer_expired(void *argument)
 static void
 descriptor_ready(void *argument, unsigned events)
 {
-	struct connection_descriptor *descriptor = argument;
+	struct curl_connection_descriptor *descriptor = argument;
 	int bits = 0;
 
 	if ((events & LOOP_READ) != 0)
@@ -123,8 +124,8 @@ descriptor_ready(void *argument, unsigned events)
 static int
 watch_descriptor(CURL *easy, curl_socket_t fd, int what, void *argument, void *assigned)
 {
-	struct connection_descriptor *descriptor = assigned;
-	struct connection_stream *stream = argument;
+	struct curl_connection_descriptor *descriptor = assigned;
+	struct curl_connection_stream *stream = argument;
 	unsigned events;
 
 	(void)easy;
@@ -153,7 +154,7 @@ watch_descriptor(CURL *easy, curl_socket_t fd, int what, void *argument, void *a
 static int
 set_timer(CURLM *multi, long milliseconds, void *argument)
 {
-	struct connection_stream *stream = argument;
+	struct curl_connection_stream *stream = argument;
 
 	(void)multi;
 	if (milliseconds < 0)
@@ -164,7 +165,7 @@ set_timer(CURLM *multi, long milliseconds, void *argument)
 }
 
 static void
-set_options(struct connection_stream *stream, const struct http_setup *setup, const char *url)
+set_options(struct curl_connection_stream *stream, const struct http_setup *setup, const char *url)
 {
 	CURL *easy = stream->easy;
 
@@ -189,11 +190,11 @@ set_options(struct connection_stream *stream, const struct http_setup *setup, co
 		(void)curl_easy_setopt(easy, CURLOPT_CAINFO, setup->ca_file);
 }
 
-struct connection_stream *
-connection_open(
+struct curl_connection_stream *
+curl_connection_open(
     const struct http_setup *setup, const char *url, connection_opened_fn *opened, void *argument)
 {
-	struct connection_stream *stream;
+	struct curl_connection_stream *stream;
 
 	stream = memory_zeroed(1, sizeof(*stream));
 	stream->loop = setup->loop;
@@ -218,7 +219,7 @@ connection_open(
 }
 
 void
-connection_free(struct connection_stream *stream)
+curl_connection_free(struct curl_connection_stream *stream)
 {
 	if (stream == NULL)
 		return;
@@ -236,14 +237,14 @@ connection_free(struct connection_stream *stream)
 }
 
 int
-connection_fd(const struct connection_stream *stream)
+curl_connection_fd(const struct curl_connection_stream *stream)
 {
 	return stream->fd;
 }
 
 static enum connection_result
 result_of(
-    const struct connection_stream *stream, CURLcode code, const char *what, struct error *err)
+    const struct curl_connection_stream *stream, CURLcode code, const char *what, struct error *err)
 {
 	if (code == CURLE_OK)
 		return CONNECTION_DONE;
@@ -254,16 +255,16 @@ result_of(
 }
 
 enum connection_result
-connection_send(struct connection_stream *stream, const void *data, size_t size, size_t *moved,
-    struct error *err)
+curl_connection_send(struct curl_connection_stream *stream, const void *data, size_t size,
+    size_t *moved, struct error *err)
 {
 	*moved = 0;
 	return result_of(stream, curl_easy_send(stream->easy, data, size, moved), "send", err);
 }
 
 enum connection_result
-connection_receive(
-    struct connection_stream *stream, void *data, size_t size, size_t *moved, struct error *err)
+curl_connection_receive(struct curl_connection_stream *stream, void *data, size_t size,
+    size_t *moved, struct error *err)
 {
 	CURLcode code;
 

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-struct connection_stream;
+struct curl_connection_stream;
 struct error;
 struct http_setup;
 
@@ -17,12 +17,12 @@ struct http_setup;
 typedef void connection_opened_fn(void *argument, const struct error *err);
 
 /* Begins to connect; waits for as long as it takes. Never NULL. */
-struct connection_stream *connection_open(
+struct curl_connection_stream *curl_connection_open(
     const struct http_setup *setup, const char *url, connection_opened_fn *opened, void *argument);
-void connection_free(struct connection_stream *stream); /* accepts NULL */
+void curl_connection_free(struct curl_connection_stream *stream); /* accepts NULL */
 
 /* Once it is open: to be watched, and nothing else. TLS may hold bytes that it does not tell of. */
-int connection_fd(const struct connection_stream *stream);
+int curl_connection_fd(const struct curl_connection_stream *stream);
 
 enum connection_result {
 	CONNECTION_DONE,
@@ -32,10 +32,10 @@ enum connection_result {
 };
 
 /* Moves at most size bytes, and says how many in *moved. */
-enum connection_result connection_send(struct connection_stream *stream, const void *data,
+enum connection_result curl_connection_send(struct curl_connection_stream *stream, const void *data,
     size_t size, size_t *moved, struct error *err);
-enum connection_result connection_receive(
-    struct connection_stream *stream, void *data, size_t size, size_t *moved, struct error *err);
+enum connection_result curl_connection_receive(struct curl_connection_stream *stream, void *data,
+    size_t size, size_t *moved, struct error *err);
 
 /* The host, with the port that was given, and the path with its query; new texts. -1 when it is no
  * URL. */

@@ -49,7 +49,7 @@ struct websocket {
 	const struct websocket_events *events;
 	void *argument;
 	enum stage stage;
-	struct connection_stream *connection;
+	struct curl_connection_stream *connection;
 	struct loop_timer *deadline, *ping, *soon;
 	struct loop_watch *watch;
 	char key[WEBSOCKET_KEY_SIZE];
@@ -102,8 +102,8 @@ watch(struct websocket *websocket)
 	if (websocket->watch != NULL)
 		loop_watch_change(websocket->watch, events);
 	else if (events != 0)
-		websocket->watch = loop_watch(websocket->loop, connection_fd(websocket->connection),
-		    events, ready, websocket);
+		websocket->watch = loop_watch(websocket->loop,
+		    curl_connection_fd(websocket->connection), events, ready, websocket);
 }
 
 /* A pong or a ping that finds no room is left out: there is enough else on its way. */
@@ -127,8 +127,8 @@ flush(struct websocket *websocket)
 	size_t sent;
 
 	while (websocket->sending.length > 0) {
-		result = connection_send(websocket->connection, buffer_data(&websocket->sending),
-		    websocket->sending.length, &sent, &err);
+		result = curl_connection_send(websocket->connection,
+		    buffer_data(&websocket->sending), websocket->sending.length, &sent, &err);
 		if (result == CONNECTION_AGAIN)
 			break;
 		if (result != CONNECTION_DONE) {
@@ -289,7 +289,7 @@ receive(struct websocket *websocket)
 	got = sizeof(chunk);
 	if (websocket->stage == STAGE_UPGRADING && got > buffer_room(&websocket->answer))
 		got = buffer_room(&websocket->answer);
-	result = connection_receive(websocket->connection, chunk, got, &got, &err);
+	result = curl_connection_receive(websocket->connection, chunk, got, &got, &err);
 	if (result == CONNECTION_ENDED)
 		take_end(websocket);
 	else if (result == CONNECTION_FAILED)
@@ -417,7 +417,7 @@ begin(
 	    &websocket->sending, path, host, websocket->key, call->headers, call->protocols);
 	memory_free(host);
 	memory_free(path);
-	websocket->connection = connection_open(setup, call->url, connected, websocket);
+	websocket->connection = curl_connection_open(setup, call->url, connected, websocket);
 	loop_timer_start(websocket->deadline, call->open_timeout);
 }
 
@@ -461,7 +461,7 @@ websocket_free(struct websocket *websocket)
 		*websocket->freed = true;
 	say_goodbye(websocket);
 	stop_watching(websocket);
-	connection_free(websocket->connection);
+	curl_connection_free(websocket->connection);
 	loop_timer_free(websocket->deadline);
 	loop_timer_free(websocket->ping);
 	loop_timer_free(websocket->soon);
