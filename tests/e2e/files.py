@@ -130,7 +130,7 @@ def describe(path):
 
 def contents(path):
     """Names and content only."""
-    return {name: value[0::2] for name, value in describe(path).items()}
+    return {name: (value[0], value[-1] if value[0] != "directory" else None) for name, value in describe(path).items()}
 
 
 def no_leftovers(gateway):

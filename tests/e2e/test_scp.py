@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from clients import TIMEOUT, environment, ssh, ssh_options
+from clients import TIMEOUT, environment, host_key_fingerprint, ssh, ssh_options
 from files import contents, describe, files_gateway_fixture, fresh, make_tree, remote, run, scp
 from gateway import wait_until
 
@@ -141,16 +141,16 @@ def test_pscp(gateway, protocol, tmp_path):
     key = gateway.directory / "client_key.ppk"
     if not key.exists():
         run(gateway, ["puttygen", gateway.key, "-O", "private", "-o", key])
-    from clients import host_key_fingerprint
-
     base = ["pscp", protocol, "-q", "-r", "-p", "-batch", "-noagent", "-i", key]
     base += ["-P", gateway.port, "-hostkey", host_key_fingerprint(gateway)]
     tree = make_tree(tmp_path / "tree", links=False)
+    (tree / "a b" / "back\\slash").unlink()  # which PuTTY takes for a separator
     fresh(gateway, "pscp")
     done = run(gateway, [*base, tree, "sandbox@127.0.0.1:pscp/"])
     assert done.returncode == 0, done.stderr
     done = run(gateway, [*base, "sandbox@127.0.0.1:pscp/tree", tmp_path / "back"])
     assert done.returncode == 0, done.stderr
-    assert contents(tmp_path / "back") == contents(tree) or {
-        name: value[-1] for name, value in contents(tmp_path / "back").items()
-    } == {name: value[-1] for name, value in contents(tree).items()}
+    # It keeps times, not modes.
+    assert [(name, value[-1]) for name, value in contents(tmp_path / "back").items() if value[0] == "file"] == [
+        (name, value[-1]) for name, value in contents(tree).items() if value[0] == "file"
+    ]
