@@ -208,6 +208,7 @@ take_frames(struct websocket *websocket, const unsigned char *data, size_t size)
 	size_t taken;
 	int result;
 
+	/* cppcheck-suppress autoVariables; taken back below, unless it was freed */
 	websocket->freed = &freed;
 	while (websocket->stage == STAGE_OPEN) {
 		result = websocket_decode(&websocket->decoder, data, size, &taken, &message, &err);
@@ -251,6 +252,7 @@ take_answer(struct websocket *websocket)
 	websocket->stage = STAGE_OPEN;
 	loop_timer_stop(websocket->deadline);
 	loop_timer_start(websocket->ping, PING_PERIOD);
+	/* cppcheck-suppress autoVariables; taken back below, unless it was freed */
 	websocket->freed = &freed;
 	websocket->events->opened(websocket->argument);
 	if (freed)
@@ -328,7 +330,8 @@ ready(void *argument, unsigned events)
 		flush(websocket);
 		if (websocket->has_sent && websocket->stage == STAGE_OPEN) {
 			websocket->has_sent = false;
-			websocket->freed = &freed;
+			/* cppcheck-suppress autoVariables; taken back below, unless it was freed */
+	websocket->freed = &freed;
 			websocket->events->sent(websocket->argument);
 			if (freed)
 				return;
