@@ -331,7 +331,7 @@ ready(void *argument, unsigned events)
 		if (websocket->has_sent && websocket->stage == STAGE_OPEN) {
 			websocket->has_sent = false;
 			/* cppcheck-suppress autoVariables; taken back below, unless it was freed */
-	websocket->freed = &freed;
+			websocket->freed = &freed;
 			websocket->events->sent(websocket->argument);
 			if (freed)
 				return;
