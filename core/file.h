@@ -36,8 +36,8 @@ struct error;
  *           limit; more while bytes are still arriving in fd
  * EDIT      begins to write. CREATE, EXCLUSIVE, TRUNCATE. Reply: fd of a private file with the present
  *           content, seen by nobody until COMMIT; attributes of the file that is there (else mode 0);
- *           limit; text, the real path to COMMIT to. Whoever creates and truncates may be
- *           told neither attributes nor text, and of what is wrong only by COMMIT
+ *           limit; text, the real path to COMMIT to. Whoever creates and truncates in a
+ *           directory that he just made may be told neither attributes nor text
  * COMMIT    path becomes what fd (EDIT's or any other file) holds, in one step. EXCLUSIVE, PARENTS;
  *           change: mode and times, else the mode of the file that is there, or 0644, and now;
  *           CREATE: change's mode is only for a file that is not there yet.

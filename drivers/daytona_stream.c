@@ -63,28 +63,33 @@ output_has_room(void *argument)
 	tell_if_ended(stream);
 }
 
-/* Sends what waits: the command first, then what is typed. */
+/* Sends some of what waits: the command first, then what is typed. Returns how much. */
+static size_t
+send_some(struct driver_stream *stream)
+{
+	const struct buffer *waiting = &stream->launch;
+	size_t size, room;
+
+	if (waiting->length == 0 && stream->input != NULL)
+		waiting = pump_source_buffer(stream->input);
+	room = daytona_pty_room(stream->pty);
+	size = waiting->length < room ? waiting->length : room;
+	if (size == 0)
+		return 0;
+	daytona_pty_send(stream->pty, buffer_data(waiting), size);
+	if (waiting == &stream->launch)
+		buffer_consume(&stream->launch, size);
+	else
+		pump_source_consume(stream->input, size);
+	return size;
+}
+
+/* Nobody tells of room that is there again at once, so this goes on until there is none. */
 static void
 send_more(struct driver_stream *stream)
 {
-	const struct buffer *typed;
-	size_t size, room;
-
-	room = daytona_pty_room(stream->pty);
-	size = stream->launch.length < room ? stream->launch.length : room;
-	if (size > 0) {
-		daytona_pty_send(stream->pty, buffer_data(&stream->launch), size);
-		buffer_consume(&stream->launch, size);
-		room -= size;
-	}
-	if (stream->launch.length > 0 || stream->input == NULL)
-		return;
-	typed = pump_source_buffer(stream->input);
-	size = typed->length < room ? typed->length : room;
-	if (size > 0) {
-		daytona_pty_send(stream->pty, buffer_data(typed), size);
-		pump_source_consume(stream->input, size);
-	}
+	while (send_some(stream) > 0)
+		continue;
 }
 
 static void

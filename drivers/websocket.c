@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * libcurl makes the connection (CURLOPT_CONNECT_ONLY) in a multi handle of its own and then only
- *sends and receives for us: the libcurl of Debian 12 knows no WebSockets, and those that do gather
- * messages without limit.
+ * Our own rather than libcurl's, which that of Debian 12 does not have, and which gathers messages
+ *without limit.
  *
- *	CONNECTING  libcurl has the loop
+ *	CONNECTING  to the server
  *	UPGRADING   our request is on its way, or its answer
  *	OPEN        frames
  *	ENDED       ended was called or is about to be
@@ -13,13 +12,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include <curl/curl.h>
-
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "drivers/connection.h"
 #include "drivers/http.h"
 #include "drivers/http_answer.h"
 #include "drivers/websocket.h"
@@ -46,24 +44,13 @@ enum stage {
 	STAGE_ENDED,
 };
 
-struct websocket_descriptor {
-	struct websocket_descriptor *next;
-	struct websocket *websocket;
-	int fd;
-	struct loop_watch *watch;
-};
-
 struct websocket {
 	struct loop *loop;
 	const struct websocket_events *events;
 	void *argument;
 	enum stage stage;
-	CURLM *multi;
-	CURL *easy;
-	char complaint[CURL_ERROR_SIZE];
-	struct websocket_descriptor *descriptors; /* that libcurl wants watched while it connects */
-	struct loop_timer *multi_timer, *deadline, *ping, *soon;
-	int fd;
+	struct curl_connection_stream *connection;
+	struct loop_timer *deadline, *ping, *soon;
 	struct loop_watch *watch;
 	char key[WEBSOCKET_KEY_SIZE];
 	struct buffer answer;
@@ -104,16 +91,6 @@ end(struct websocket *websocket, const struct error *err)
 }
 
 static void
-end_by_curl(struct websocket *websocket, CURLcode code, const char *what)
-{
-	struct error err;
-
-	error_set(&err, ERROR_UNAVAILABLE, "%s: %s", what,
-	    websocket->complaint[0] != '\0' ? websocket->complaint : curl_easy_strerror(code));
-	end(websocket, &err);
-}
-
-static void
 watch(struct websocket *websocket)
 {
 	unsigned events;
@@ -125,8 +102,8 @@ watch(struct websocket *websocket)
 	if (websocket->watch != NULL)
 		loop_watch_change(websocket->watch, events);
 	else if (events != 0)
-		websocket->watch = loop_watch(
-		    websocket->loop, websocket->fd, events, ready, websocket);
+		websocket->watch = loop_watch(websocket->loop,
+		    curl_connection_fd(websocket->connection), events, ready, websocket);
 }
 
 /* A pong or a ping that finds no room is left out: there is enough else on its way. */
@@ -145,16 +122,17 @@ queue_frame(
 static void
 flush(struct websocket *websocket)
 {
-	CURLcode code;
+	enum connection_result result;
+	struct error err;
 	size_t sent;
 
 	while (websocket->sending.length > 0) {
-		code = curl_easy_send(websocket->easy, buffer_data(&websocket->sending),
-		    websocket->sending.length, &sent);
-		if (code == CURLE_AGAIN)
+		result = curl_connection_send(websocket->connection,
+		    buffer_data(&websocket->sending), websocket->sending.length, &sent, &err);
+		if (result == CONNECTION_AGAIN)
 			break;
-		if (code != CURLE_OK) {
-			end_by_curl(websocket, code, "send");
+		if (result != CONNECTION_DONE) {
+			end(websocket, &err);
 			return;
 		}
 		buffer_consume(&websocket->sending, sent);
@@ -230,6 +208,7 @@ take_frames(struct websocket *websocket, const unsigned char *data, size_t size)
 	size_t taken;
 	int result;
 
+	/* cppcheck-suppress autoVariables; taken back below, unless it was freed */
 	websocket->freed = &freed;
 	while (websocket->stage == STAGE_OPEN) {
 		result = websocket_decode(&websocket->decoder, data, size, &taken, &message, &err);
@@ -273,6 +252,7 @@ take_answer(struct websocket *websocket)
 	websocket->stage = STAGE_OPEN;
 	loop_timer_stop(websocket->deadline);
 	loop_timer_start(websocket->ping, PING_PERIOD);
+	/* cppcheck-suppress autoVariables; taken back below, unless it was freed */
 	websocket->freed = &freed;
 	websocket->events->opened(websocket->argument);
 	if (freed)
@@ -304,23 +284,20 @@ static bool
 receive(struct websocket *websocket)
 {
 	unsigned char chunk[READ_SIZE];
-	CURLcode code;
+	enum connection_result result;
+	struct error err;
 	size_t got;
 
 	got = sizeof(chunk);
 	if (websocket->stage == STAGE_UPGRADING && got > buffer_room(&websocket->answer))
 		got = buffer_room(&websocket->answer);
-	code = curl_easy_recv(websocket->easy, chunk, got, &got);
-	if (code == CURLE_AGAIN)
-		return false;
-	if (code != CURLE_OK) {
-		end_by_curl(websocket, code, "receive");
-		return false;
-	}
-	if (got == 0) {
+	result = curl_connection_receive(websocket->connection, chunk, got, &got, &err);
+	if (result == CONNECTION_ENDED)
 		take_end(websocket);
+	else if (result == CONNECTION_FAILED)
+		end(websocket, &err);
+	if (result != CONNECTION_DONE)
 		return false;
-	}
 	websocket->heard = loop_now();
 	websocket->sent_since = 0;
 	if (websocket->stage == STAGE_OPEN)
@@ -353,6 +330,7 @@ ready(void *argument, unsigned events)
 		flush(websocket);
 		if (websocket->has_sent && websocket->stage == STAGE_OPEN) {
 			websocket->has_sent = false;
+			/* cppcheck-suppress autoVariables; taken back below, unless it was freed */
 			websocket->freed = &freed;
 			websocket->events->sent(websocket->argument);
 			if (freed)
@@ -411,175 +389,18 @@ ping_expired(void *argument)
 }
 
 static void
-free_descriptor(struct websocket_descriptor *descriptor)
+connected(void *argument, const struct error *err)
 {
-	struct websocket_descriptor **place;
+	struct websocket *websocket = argument;
 
-	for (place = &descriptor->websocket->descriptors; *place != descriptor;
-	     place = &(*place)->next)
-		continue;
-	*place = descriptor->next;
-	loop_unwatch(descriptor->watch);
-	memory_free(descriptor);
-}
-
-/* libcurl is through with connecting: from here on the socket is ours to watch. */
-static void
-connected(struct websocket *websocket, CURLcode code)
-{
-	curl_socket_t fd = CURL_SOCKET_BAD;
-
-	if (code == CURLE_OK)
-		code = curl_easy_getinfo(websocket->easy, CURLINFO_ACTIVESOCKET, &fd);
-	if (code != CURLE_OK || fd == CURL_SOCKET_BAD) {
+	if (err != NULL) {
 		websocket->end.unsent = true;
-		end_by_curl(websocket, code, "connect");
+		end(websocket, err);
 		return;
 	}
-	loop_timer_stop(websocket->multi_timer);
-	while (websocket->descriptors != NULL)
-		free_descriptor(websocket->descriptors);
-	(void)curl_multi_setopt(websocket->multi, CURLMOPT_SOCKETFUNCTION, NULL);
-	(void)curl_multi_setopt(websocket->multi, CURLMOPT_TIMERFUNCTION, NULL);
 	websocket->stage = STAGE_UPGRADING;
-	websocket->fd = (int)fd;
 	websocket->heard = loop_now();
-	websocket->watch = loop_watch(websocket->loop, websocket->fd, LOOP_READ, ready, websocket);
 	flush(websocket);
-}
-
-static void
-advance(struct websocket *websocket, curl_socket_t fd, int events)
-{
-	CURLMsg *message;
-	int count;
-
-	(void)curl_multi_socket_action(websocket->multi, fd, events, &count);
-	while ((message = curl_multi_info_read(websocket->multi, &count)) != NULL)
-		if (message->msg == CURLMSG_DONE && websocket->stage == STAGE_CONNECTING)
-			connected(websocket, message->data.result);
-}
-
-static void
-multi_timer_expired(void *argument)
-{
-	advance(argument, CURL_SOCKET_TIMEOUT, 0);
-}
-
-static void
-descriptor_ready(void *argument, unsigned events)
-{
-	struct websocket_descriptor *descriptor = argument;
-	int bits = 0;
-
-	if ((events & LOOP_READ) != 0)
-		bits |= CURL_CSELECT_IN;
-	if ((events & LOOP_WRITE) != 0)
-		bits |= CURL_CSELECT_OUT;
-	if ((events & LOOP_HANGUP) != 0)
-		bits |= CURL_CSELECT_ERR;
-	advance(descriptor->websocket, descriptor->fd, bits);
-}
-
-static int
-watch_descriptor(CURL *easy, curl_socket_t fd, int what, void *argument, void *assigned)
-{
-	struct websocket_descriptor *descriptor = assigned;
-	struct websocket *websocket = argument;
-	unsigned events;
-
-	(void)easy;
-	if (what == CURL_POLL_REMOVE) {
-		if (descriptor != NULL)
-			free_descriptor(descriptor);
-		return 0;
-	}
-	events = ((what & CURL_POLL_IN) != 0 ? (unsigned)LOOP_READ : 0) |
-		 ((what & CURL_POLL_OUT) != 0 ? (unsigned)LOOP_WRITE : 0);
-	if (descriptor != NULL) {
-		loop_watch_change(descriptor->watch, events);
-		return 0;
-	}
-	descriptor = memory_zeroed(1, sizeof(*descriptor));
-	descriptor->websocket = websocket;
-	descriptor->fd = (int)fd;
-	descriptor->watch = loop_watch(
-	    websocket->loop, descriptor->fd, events, descriptor_ready, descriptor);
-	descriptor->next = websocket->descriptors;
-	websocket->descriptors = descriptor;
-	(void)curl_multi_assign(websocket->multi, fd, descriptor);
-	return 0;
-}
-
-static int
-set_timer(CURLM *multi, long milliseconds, void *argument)
-{
-	struct websocket *websocket = argument;
-
-	(void)multi;
-	if (milliseconds < 0)
-		loop_timer_stop(websocket->multi_timer);
-	else
-		loop_timer_start(websocket->multi_timer, milliseconds);
-	return 0;
-}
-
-/* Splits the URL into what the request needs; new texts. */
-static int
-split_url(const char *url, char **host, char **path, struct error *err)
-{
-	char *name = NULL, *port = NULL, *way = NULL, *query = NULL;
-	CURLU *parsed;
-	int result = -1;
-
-	parsed = curl_url();
-	if (parsed == NULL)
-		log_fatal("out of memory");
-	if (curl_url_set(parsed, CURLUPART_URL, url, 0) != CURLUE_OK ||
-	    curl_url_get(parsed, CURLUPART_HOST, &name, 0) != CURLUE_OK ||
-	    curl_url_get(parsed, CURLUPART_PATH, &way, 0) != CURLUE_OK) {
-		error_set(err, ERROR_INVALID, "this is no URL: %.100s", url);
-	} else {
-		(void)curl_url_get(parsed, CURLUPART_PORT, &port, 0);
-		(void)curl_url_get(parsed, CURLUPART_QUERY, &query, 0);
-		*host = memory_text_format(
-		    "%s%s%s", name, port == NULL ? "" : ":", port == NULL ? "" : port);
-		*path = memory_text_format(
-		    "%s%s%s", way, query == NULL ? "" : "?", query == NULL ? "" : query);
-		result = 0;
-	}
-	curl_free(name);
-	curl_free(port);
-	curl_free(way);
-	curl_free(query);
-	curl_url_cleanup(parsed);
-	return result;
-}
-
-static void
-set_options(struct websocket *websocket, const struct http_setup *setup, const char *url)
-{
-	CURL *easy = websocket->easy;
-
-	(void)curl_easy_setopt(easy, CURLOPT_URL, url);
-	(void)curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	(void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, websocket->complaint);
-	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-#if LIBCURL_VERSION_NUM >= 0x075500
-	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
-	(void)curl_easy_setopt(easy, CURLOPT_PROXY, setup->proxy == NULL ? "" : setup->proxy);
-	(void)curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-	if (setup->no_proxy != NULL)
-		(void)curl_easy_setopt(easy, CURLOPT_NOPROXY, setup->no_proxy);
-	if (setup->ca_file != NULL)
-		(void)curl_easy_setopt(easy, CURLOPT_CAINFO, setup->ca_file);
 }
 
 static void
@@ -589,7 +410,7 @@ begin(
 	char *host, *path;
 	struct error err;
 
-	if (split_url(call->url, &host, &path, &err) != 0) {
+	if (connection_split_url(call->url, &host, &path, &err) != 0) {
 		websocket->end.unsent = true;
 		end(websocket, &err);
 		return;
@@ -599,13 +420,8 @@ begin(
 	    &websocket->sending, path, host, websocket->key, call->headers, call->protocols);
 	memory_free(host);
 	memory_free(path);
-	set_options(websocket, setup, call->url);
-	(void)curl_multi_setopt(websocket->multi, CURLMOPT_SOCKETFUNCTION, watch_descriptor);
-	(void)curl_multi_setopt(websocket->multi, CURLMOPT_SOCKETDATA, websocket);
-	(void)curl_multi_setopt(websocket->multi, CURLMOPT_TIMERFUNCTION, set_timer);
-	(void)curl_multi_setopt(websocket->multi, CURLMOPT_TIMERDATA, websocket);
+	websocket->connection = curl_connection_open(setup, call->url, connected, websocket);
 	loop_timer_start(websocket->deadline, call->open_timeout);
-	(void)curl_multi_add_handle(websocket->multi, websocket->easy);
 }
 
 struct websocket *
@@ -617,19 +433,12 @@ websocket_open(const struct http_setup *setup, const struct websocket_call *call
 	websocket->loop = setup->loop;
 	websocket->events = call->events;
 	websocket->argument = call->argument;
-	websocket->fd = -1;
 	buffer_init(&websocket->answer, ANSWER_MAX);
 	buffer_init(&websocket->sending, WEBSOCKET_SEND_MAX);
 	websocket_decoder_init(&websocket->decoder, call->max_message);
-	websocket->multi_timer = loop_timer_new(setup->loop, multi_timer_expired, websocket);
 	websocket->deadline = loop_timer_new(setup->loop, deadline_expired, websocket);
 	websocket->ping = loop_timer_new(setup->loop, ping_expired, websocket);
 	websocket->soon = loop_timer_new(setup->loop, soon_expired, websocket);
-	(void)curl_global_init(CURL_GLOBAL_DEFAULT);
-	websocket->multi = curl_multi_init();
-	websocket->easy = curl_easy_init();
-	if (websocket->multi == NULL || websocket->easy == NULL)
-		log_fatal("out of memory");
 	begin(websocket, setup, call);
 	return websocket;
 }
@@ -655,15 +464,7 @@ websocket_free(struct websocket *websocket)
 		*websocket->freed = true;
 	say_goodbye(websocket);
 	stop_watching(websocket);
-	(void)curl_multi_setopt(websocket->multi, CURLMOPT_SOCKETFUNCTION, NULL);
-	(void)curl_multi_setopt(websocket->multi, CURLMOPT_TIMERFUNCTION, NULL);
-	while (websocket->descriptors != NULL)
-		free_descriptor(websocket->descriptors);
-	(void)curl_multi_remove_handle(websocket->multi, websocket->easy);
-	curl_easy_cleanup(websocket->easy);
-	(void)curl_multi_cleanup(websocket->multi);
-	curl_global_cleanup();
-	loop_timer_free(websocket->multi_timer);
+	curl_connection_free(websocket->connection);
 	loop_timer_free(websocket->deadline);
 	loop_timer_free(websocket->ping);
 	loop_timer_free(websocket->soon);

@@ -179,6 +179,7 @@ finish_frame(
 		return 0;
 	decoder->is_fragmented = false;
 	message->opcode = decoder->opcode;
+	message->status = 0;
 	message->data = buffer_data(&decoder->message);
 	message->size = decoder->message.length;
 	/* The bytes stay where they are until something is appended. */

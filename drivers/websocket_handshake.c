@@ -158,7 +158,10 @@ websocket_read_answer(const void *data, size_t size, const char *key,
 		return 0;
 	answer->head_size = (size_t)(end - (const char *)data) + 4;
 	head = memory_text_bounded(data, answer->head_size);
-	result = read_head(head, key, answer, err);
+	if (strlen(head) != answer->head_size)
+		result = error_set(err, ERROR_UNAVAILABLE, "the answer is not HTTP");
+	else
+		result = read_head(head, key, answer, err);
 	memory_free(head);
 	return result == 0 ? 1 : -1;
 }

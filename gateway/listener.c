@@ -42,6 +42,8 @@
 
 #define BACKLOG 512
 #define ACCEPTS_A_ROUND 32
+/* ms without accepting when there is no descriptor or memory for a connection. */
+#define ACCEPT_PAUSE 500
 #define NOBODY 65534
 /* ms between a session being told to end at once and the process being killed. */
 #define KILL_WAIT 3000
@@ -170,6 +172,30 @@ accept_one(struct listener *self, int fd, const struct sockaddr *from, socklen_t
 }
 
 static void
+watch_sockets(struct listener *self, unsigned events)
+{
+	size_t i;
+
+	for (i = 0; i < self->socket_count; i++)
+		loop_watch_change(self->socket_watches[i], events);
+}
+
+static void
+accept_again(void *argument)
+{
+	watch_sockets(argument, LOOP_READ);
+}
+
+/* The connection stays in the socket's queue, and would wake the loop again at once. */
+static void
+pause_accepting(struct listener *self, int number)
+{
+	log_error("accept: %s; %u connections are open", strerror(number), self->total);
+	watch_sockets(self, 0);
+	loop_timer_start(self->accept_again, ACCEPT_PAUSE);
+}
+
+static void
 socket_ready(void *argument, unsigned events)
 {
 	int *listening = argument;
@@ -183,7 +209,7 @@ socket_ready(void *argument, unsigned events)
 		fd = accept4(*listening, (struct sockaddr *)&from, &size, SOCK_CLOEXEC);
 		if (fd < 0) {
 			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-				log_error("accept: errno %d", errno);
+				pause_accepting(&listener, errno);
 			break;
 		}
 		accept_one(&listener, fd, (struct sockaddr *)&from, size);
@@ -225,6 +251,7 @@ close_sockets(struct listener *self)
 {
 	size_t i;
 
+	loop_timer_stop(self->accept_again);
 	for (i = 0; i < self->socket_count; i++) {
 		loop_unwatch(self->socket_watches[i]);
 		descriptor_close(&self->sockets[i]);
@@ -444,7 +471,11 @@ enter(struct listener *self, struct error *err)
 	raise_limits();
 	self->workspaces = self->signals = -1;
 	self->loop = loop_new(err);
-	if (self->loop == NULL || find_user(self, err) != 0 || open_state(self, err) != 0 ||
+	if (self->loop == NULL)
+		return -1;
+	self->drain = loop_timer_new(self->loop, drain_expired, self);
+	self->accept_again = loop_timer_new(self->loop, accept_again, self);
+	if (find_user(self, err) != 0 || open_state(self, err) != 0 ||
 	    hostkey_ensure(settings_text(conf_global(self->conf), "host_keys"), err) != 0)
 		return -1;
 	self->program = process_open_program(NULL, err);
@@ -454,7 +485,6 @@ enter(struct listener *self, struct error *err)
 	if (self->worker_program < 0 || confine_enter(&confine, err) != 0 ||
 	    watch_signals(self, err) != 0 || open_sockets(self, err) != 0)
 		return -1;
-	self->drain = loop_timer_new(self->loop, drain_expired, self);
 	return listener_start_auth(self, err);
 }
 
@@ -463,6 +493,8 @@ leave(struct listener *self)
 {
 	close_sockets(self);
 	loop_timer_free(self->drain);
+	loop_timer_free(self->accept_again);
+	loop_timer_free(self->auth_again);
 	loop_unwatch(self->signal_watch);
 	descriptor_close(&self->signals);
 	descriptor_close(&self->workspaces);

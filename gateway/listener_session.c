@@ -141,6 +141,8 @@ start_spare(struct listener *listener)
 	session->spare = true;
 	session->peer = peer_new(
 	    listener->loop, control, "listener", "session", &session_events, session);
+	/* See hold_questions in listener_auth.c. */
+	peer_pause(session->peer, listener->auth == NULL);
 	session->next = listener->sessions;
 	listener->sessions = session;
 	count(listener, session, 1);

@@ -67,6 +67,7 @@ struct listener {
 	int sockets[LISTEN_MAX];
 	struct loop_watch *socket_watches[LISTEN_MAX];
 	size_t socket_count;
+	struct loop_timer *accept_again; /* while there is no descriptor for one more connection */
 	int signals;
 	struct loop_watch *signal_watch;
 
@@ -77,7 +78,8 @@ struct listener {
 
 	pid_t auth_pid;
 	struct peer *auth;
-	int64_t auth_started; /* loop_now */
+	int64_t auth_started;          /* loop_now */
+	struct loop_timer *auth_again; /* until the next one is started */
 
 	bool draining;
 	struct loop_timer *drain;

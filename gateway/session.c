@@ -46,6 +46,8 @@
 /* libssh reads 4 KiB at a time: how many reads before others get their turn. */
 #define READS_A_ROUND 64
 #define ROUNDS_A_PUMP 8
+/* The most that a packet has beside its payload: lengths, padding and authentication code. */
+#define PACKET_OVERHEAD 96
 /* ms that a client has to hang up by itself when the gateway is going down. */
 #define LINGER 1000
 
@@ -179,6 +181,8 @@ connection_ready(void *argument, unsigned events)
 	/* session_pump, which follows every wait, does the work. */
 	if ((events & LOOP_HANGUP) != 0)
 		self->hung_up = true;
+	if ((events & LOOP_WRITE) != 0)
+		self->sendable = true;
 }
 
 static int
@@ -357,13 +361,37 @@ session_opened(struct session *self, int worker)
 	loop_timer_start(self->alive, self->start.alive_interval);
 }
 
+uint64_t
+session_unsent(const struct session *self)
+{
+	return self->counter.out_bytes - self->sent.out_bytes +
+	       (self->counter.out_packets - self->sent.out_packets) * PACKET_OVERHEAD;
+}
+
+/*
+ * How often libssh may read before others have their turn. It answers what it reads, and a client that
+ * asks without end and takes no answers would fill our memory: with too much to be sent, it reads only
+ * as often as the socket takes something, which is less than that makes room for.
+ */
+static int
+count_reads(struct session *self)
+{
+	bool sendable = self->sendable;
+
+	self->sendable = false;
+	if (session_unsent(self) <= SESSION_UNSENT_MAX)
+		return READS_A_ROUND;
+	return sendable || self->hung_up ? 1 : 0;
+}
+
 /* Lets libssh read, handle and send packets until nothing is left or others should have their turn. */
 static void
 run_packets(struct session *self)
 {
-	int i, result;
+	int i, reads, result;
 
-	for (i = 0; i < READS_A_ROUND && !self->dead; i++) {
+	reads = count_reads(self);
+	for (i = 0; i < reads && !self->dead; i++) {
 		if (self->stage != SESSION_OPEN)
 			hurry_acknowledgement(self->connection.fd);
 		result = ssh_event_dopoll(self->event, 0);
@@ -377,6 +405,8 @@ run_packets(struct session *self)
 	}
 	self->more = i == READS_A_ROUND;
 	self->writable = !self->dead && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) == 0;
+	if (self->writable)
+		self->sent = self->counter;
 }
 
 static void
@@ -400,6 +430,13 @@ advance_exchange(struct session *self)
 static bool
 pump_once(struct session *self)
 {
+	/* Requests to log in that are here come first: libssh queues what it reads without limit. */
+	if (self->stage == SESSION_LOGGING_IN)
+		session_auth_advance(self);
+	if (self->pending != NULL) {
+		self->dead = self->hung_up;
+		return false;
+	}
 	run_packets(self);
 	if (self->dead)
 		return false;
@@ -417,8 +454,8 @@ watch_connection(struct session *self)
 {
 	unsigned events;
 
-	events = LOOP_READ;
-	if ((ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) != 0)
+	events = self->pending != NULL || session_unsent(self) > SESSION_UNSENT_MAX ? 0 : LOOP_READ;
+	if (self->pending == NULL && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) != 0)
 		events |= LOOP_WRITE;
 	loop_watch_change(self->watch, events);
 	channels_watch(self);

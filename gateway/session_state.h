@@ -24,6 +24,9 @@ struct message;
 struct peer;
 struct session_file;
 
+/* Bytes that may wait to be sent before nothing more is read from the client, or for it. */
+#define SESSION_UNSENT_MAX (8U * 1024U * 1024U)
+
 /* Where the connection stands; bits, for the tables of messages. */
 enum session_stage {
 	SESSION_WAITING = 1,    /* a spare without a connection */
@@ -52,7 +55,9 @@ struct session {
 	bool hung_up;  /* the socket reported an error or hang-up; libssh will find out */
 	bool more;     /* libssh may have more to read at once */
 	bool writable; /* libssh has nothing left to send */
-	bool draining; /* the gateway is going down: no new channels */
+	bool sendable; /* the socket takes more */
+	struct ssh_counter_struct sent; /* the counter as of when libssh had nothing left to send */
+	bool draining;                  /* the gateway is going down: no new channels */
 
 	/* session_auth.c */
 	struct loop_timer *grace; /* for logging in; later, for the drain */
@@ -71,7 +76,9 @@ struct session {
 
 	/* channel.c */
 	struct channel *channels;
-	unsigned channel_count;
+	struct channel *closing; /* wait for the client to close them too */
+	unsigned channel_count;  /* of both */
+	unsigned refusals;       /* told in the log */
 	uint32_t last_command;
 	struct session_file *files; /* session_files.c: requests that are with the worker */
 	uint32_t last_file;
@@ -90,6 +97,12 @@ void session_opened(struct session *self, int worker);
 
 /* session.c: sends a message to the worker; when that is gone the channels learn it elsewhere. */
 void session_send_worker(struct session *self, struct message *message);
+
+/*
+ * session.c: bytes that libssh may have yet to send, no fewer than there are. It queues without limit,
+ * and answers whatever the client sends.
+ */
+uint64_t session_unsent(const struct session *self);
 
 /* session_auth.c: takes the requests that have arrived; called after each round of packets. */
 void session_auth_advance(struct session *session);

@@ -316,6 +316,7 @@ hash_done(struct sftp_call *call, struct file_reply *reply, const struct error *
 		return;
 	}
 	start = sftp_put_start(output, SFTP_EXTENDED_REPLY, call->id);
+	sftp_put_text(output, "check-file");
 	sftp_put_text(output, call->other);
 	(void)buffer_append(output, reply->bytes, reply->bytes_size);
 	sftp_put_finish(output, start);
@@ -389,9 +390,9 @@ static const struct {
 	{ "copy-data", "1", serve_copy_data },
 	{ "home-directory", "1", serve_home_directory },
 	{ "users-groups-by-id@openssh.com", "1", serve_names },
-	{ "check-file", "1", NULL },
-	{ "check-file-name", NULL, serve_check_file_name },
+	{ "check-file", "1", serve_check_file_handle },
 	{ "check-file-handle", NULL, serve_check_file_handle },
+	{ "check-file-name", NULL, serve_check_file_name },
 };
 #define COUNT (sizeof(extensions) / sizeof(extensions[0]))
 
@@ -416,7 +417,7 @@ sftp_serve_extended(struct sftp *sftp, uint32_t id, struct sftp_input *input)
 
 	name = sftp_get_text(input);
 	for (i = 0; i < COUNT; i++)
-		if (extensions[i].serve != NULL && strcmp(extensions[i].name, name) == 0)
+		if (strcmp(extensions[i].name, name) == 0)
 			break;
 	memory_free(name);
 	if (i < COUNT)

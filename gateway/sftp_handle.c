@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Requests on handles: opening, reading, writing and closing files, and reading directories. */
+/* Requests on handles of files: opening, reading, writing and closing. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,8 +12,6 @@
 #include "core/file_path.h"
 #include "gateway/sftp_state.h"
 
-/* What a NAME reply to READDIR holds, roughly: all clients take that much. */
-#define NAMES_SIZE (32U * 1024U)
 /* Permissions that a new file is not given unless asked for afterwards, as sshd's umask has it. */
 #define UMASK 022U
 
@@ -514,124 +512,4 @@ sftp_serve_fsetstat(struct sftp *sftp, uint32_t id, struct sftp_input *input)
 		send_fsetstat(sftp, id, handle, &change);
 	else
 		sftp_put_done(sftp, id, result == 0 ? NULL : &err);
-}
-
-static void
-list_done(struct sftp_call *call, struct file_reply *reply, const struct error *err)
-{
-	struct sftp *sftp = call->sftp;
-	struct sftp_handle *handle;
-
-	handle = err != NULL ? NULL : sftp_handle_new(sftp, call->path);
-	if (handle != NULL) {
-		handle->list = file_list_open(reply->fd);
-		handle->attributes = reply->attributes;
-		reply->fd = -1;
-		sftp_put_handle(sftp, call->id, handle);
-	} else if (err != NULL) {
-		sftp_put_error(&sftp->output, call->id, err);
-	} else {
-		sftp_put_refusal(sftp, call->id, SFTP_FAILURE, "too many open handles");
-	}
-}
-
-void
-sftp_serve_opendir(struct sftp *sftp, uint32_t id, struct sftp_input *input)
-{
-	struct file_request request;
-	struct sftp_call *call;
-	char *text, *path;
-
-	text = sftp_get_path(input);
-	path = input->failed ? NULL : sftp_path(sftp, id, text);
-	memory_free(text);
-	if (input->failed)
-		sftp_put_refusal(sftp, id, SFTP_BAD_MESSAGE, "a malformed OPENDIR");
-	if (path == NULL || sftp_path_waits(sftp, path)) {
-		memory_free(path);
-		return;
-	}
-	file_request_init(&request, FILE_LIST);
-	request.path = memory_text(path);
-	request.flags = FILE_HIDDEN;
-	call = sftp_call_new(sftp, id, SFTP_HANDLE);
-	call->path = path;
-	call->done = list_done;
-	sftp_call_send(call, &request);
-}
-
-/* The next name of a directory: the two that every one has, what it holds, what is not committed.
- */
-static int
-next_name(
-    struct sftp *sftp, struct sftp_handle *handle, struct file_entry *entry, struct error *err)
-{
-	static char dot[] = ".", dots[] = "..";
-	struct sftp_file *file;
-	char *parent;
-	int result;
-	bool here;
-
-	if (handle->dots < 2) {
-		entry->path = handle->dots++ == 0 ? dot : dots;
-		entry->attributes = handle->attributes;
-		return 1;
-	}
-	while (!handle->listed) {
-		result = file_list_next(handle->list, entry, err);
-		if (result < 0)
-			return -1;
-		if (result == 1)
-			return 1;
-		handle->listed = true;
-		handle->unlisted = sftp->files;
-	}
-	while ((file = handle->unlisted) != NULL) {
-		handle->unlisted = file->next;
-		parent = path_parent(file->path);
-		here = strcmp(parent, handle->path) == 0;
-		memory_free(parent);
-		if (!here || file->old.mode != 0 || sftp_file_pending(sftp, file->path) != file ||
-		    sftp_file_attributes(file, &entry->attributes, NULL) != 0)
-			continue;
-		entry->path = file->path + (path_last(file->path) - file->path);
-		return 1;
-	}
-	return 0;
-}
-
-void
-sftp_serve_readdir(struct sftp *sftp, uint32_t id, struct sftp_input *input)
-{
-	struct buffer *output = &sftp->output;
-	struct sftp_handle *handle;
-	struct file_entry entry;
-	struct error err;
-	uint32_t count = 0;
-	size_t start, i;
-	int result = 1;
-
-	handle = sftp_get_handle(sftp, input);
-	if (handle == NULL || handle->list == NULL) {
-		sftp_put_refusal(sftp, id, SFTP_FAILURE, "there is no such directory handle");
-		return;
-	}
-	start = sftp_put_start(output, SFTP_NAME, id);
-	sftp_put_u32(output, 0);
-	while (output->length - start < NAMES_SIZE &&
-	       (result = next_name(sftp, handle, &entry, &err)) == 1) {
-		sftp_put_name(output, entry.path, &entry.attributes);
-		count++;
-	}
-	for (i = 0; i < 4; i++)
-		buffer_data(output)[start + 9 + i] = (unsigned char)(count >> (24 - 8 * i));
-	if (result >= 0 && count > 0) {
-		sftp_put_finish(output, start);
-		return;
-	}
-	output->length = start;
-	if (result < 0)
-		sftp_put_error(output, id, &err);
-	else
-		sftp_put_status(output, id, SFTP_EOF, "End of directory");
 }

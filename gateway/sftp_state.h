@@ -61,6 +61,7 @@ struct sftp_file {
 	bool spoiled;         /* a read or write failed: never to be committed */
 	struct error trouble; /* how */
 	uint64_t limit;
+	uint32_t listed_by;        /* serial of the handle that told of it, in a listing */
 	struct file_change change; /* to apply at the commit */
 	uint64_t read, written;    /* bytes, for the log */
 };

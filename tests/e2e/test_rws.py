@@ -67,11 +67,13 @@ def test_an_unknown_subsystem_is_refused(gateway):
 
 
 def test_a_forced_command_takes_the_place_of_the_subsystem(make_gateway, tmp_path):
+    """As sshd(8) has it of command="..." in a key's line."""
     forced = make_key(tmp_path / "forced_key")
     line = f'command="echo forced" {public_key(forced)}'
     gateway = make_gateway(logins={"sandbox": {"key": line}})
     done = ssh(gateway, "-s", "rws", key=forced, stdin=b"")
-    assert done.stdout == b"forced\n", done.stderr
+    assert (done.returncode, done.stdout) == (0, b"forced\n")
+    assert ssh(gateway, "true", key=forced).stdout == b"forced\n"
 
 
 def test_what_a_client_does_not_read_does_not_fill_memory(gateway):

@@ -37,7 +37,10 @@ check_licences() {
 }
 
 check_lengths() {
-	sources | xargs -r awk -v most=$FILE_LINES 'FNR == most + 1 { print FILENAME }'
+	# A test reads like a list, and a script for the sandbox is sent whole: these may be longer.
+	# shellcheck disable=SC2016 # the program is awk's
+	sources | xargs -r awk -v most=$FILE_LINES '
+		FNR == (FILENAME ~ /^(tests|core\/scripts)\// ? most * 3 / 2 : most) + 1 { print FILENAME }'
 }
 
 check() {

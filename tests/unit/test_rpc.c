@@ -169,7 +169,6 @@ bad_json_is_answered_and_survived(void **state)
 		"{",
 		"nonsense",
 		"{\"jsonrpc\":\"2.0\"} more",
-		"\"text\"",
 		"\xff\xfe",
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xed\xa0\x80\"}",
 		"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
@@ -186,6 +185,7 @@ a_request_that_is_none_is_refused(void **state)
 {
 	static const char *const lines[] = {
 		"{}",
+		"\"text\"",
 		"[]",
 		"[1]",
 		"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"info\"}",
@@ -379,7 +379,7 @@ a_client_that_does_not_read_is_not_read_either(void **state)
 
 	assert_int_equal(descriptor_nonblock(fixture->ends.input, &err), 0);
 	written = 0;
-	for (round = 0; round < ROUNDS; round++) {
+	for (round = 0; round < ROUNDS * 100; round++) {
 		written = write(fixture->ends.input, line, strlen(line));
 		if (written < 0)
 			break;
