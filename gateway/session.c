@@ -384,6 +384,19 @@ count_reads(struct session *self)
 	return sendable || self->hung_up ? 1 : 0;
 }
 
+/* A connection that is still there when libssh gives it up was broken by what the client sent. */
+static void
+note_end(struct session *self)
+{
+	if (ssh_get_error_code(self->ssh) == SSH_FATAL && ssh_is_connected(self->ssh) != 0) {
+		log_info("the client broke the protocol: %s", ssh_get_error(self->ssh));
+		session_disconnect(self, "%s", ssh_get_error(self->ssh));
+	} else {
+		log_debug("the connection ended: %s", ssh_get_error(self->ssh));
+	}
+	self->dead = true;
+}
+
 /* Lets libssh read, handle and send packets until nothing is left or others should have their turn. */
 static void
 run_packets(struct session *self)
@@ -396,10 +409,8 @@ run_packets(struct session *self)
 			hurry_acknowledgement(self->connection.fd);
 		result = ssh_event_dopoll(self->event, 0);
 		if (result == SSH_ERROR || ssh_get_error_code(self->ssh) == SSH_FATAL ||
-		    ssh_is_connected(self->ssh) == 0) {
-			log_debug("the connection ended: %s", ssh_get_error(self->ssh));
-			self->dead = true;
-		}
+		    ssh_is_connected(self->ssh) == 0)
+			note_end(self);
 		if (result == SSH_AGAIN)
 			break;
 	}

@@ -93,6 +93,13 @@ def test_ciphers_and_key_exchanges_of_openssh(gateway):
         assert ssh(gateway, f"-oKexAlgorithms={kex}", "echo in").stdout == b"in\n", kex
 
 
+def test_openssh_has_no_warning_about_the_connection(gateway):
+    """clients.md 70 to 73: since 10.1 it warns of a key exchange without post-quantum cryptography."""
+    assert ssh(gateway, "true").returncode == 0
+    done = ssh(gateway, "-oLogLevel=INFO", "true")
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_compression_is_transparent(gateway):
     data = os.urandom(100000) + bytes(1000000)
     assert ssh(gateway, "-C", "cat", stdin=data).stdout == data
