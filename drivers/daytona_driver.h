@@ -63,13 +63,19 @@ struct driver_sandbox {
 	struct loop_timer *spare_timer;
 };
 
+/* What an answer may take: ms for the whole of it, and bytes. */
+struct daytona_limits {
+	int64_t timeout;
+	size_t answer;
+};
+
 /* daytona_request.c: all put body, which may be NULL. timeout in ms for the whole of it. */
 struct http_request *daytona_control_call(struct driver_sandbox *sandbox, const char *method,
     const char *path, struct json_object *body, enum http_repeat repeat, int64_t timeout,
     http_done_fn *done, void *argument);
 struct http_request *daytona_toolbox_call(struct driver_sandbox *sandbox, const char *method,
-    const char *path, struct json_object *body, enum http_repeat repeat, int64_t timeout,
-    size_t max_answer, http_done_fn *done, void *argument);
+    const char *path, struct json_object *body, enum http_repeat repeat,
+    struct daytona_limits limits, http_done_fn *done, void *argument);
 
 /* The headers that every request has, and these; a new list. */
 char **daytona_headers(const struct driver_sandbox *sandbox, const char *const *headers);

@@ -345,7 +345,7 @@ create(struct daytona_pty *pty)
 	json_add_text(body, "cwd", "/");
 	json_object_object_add(body, "lazyStart", json_object_new_boolean(1));
 	pty->creating = daytona_toolbox_call(pty->sandbox, "POST", "/process/pty", body, HTTP_ONCE,
-	    OPEN_TIMEOUT, ANSWER_MAX, created, pty);
+	    (struct daytona_limits){ OPEN_TIMEOUT, ANSWER_MAX }, created, pty);
 }
 
 static struct daytona_pty *

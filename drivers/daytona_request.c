@@ -86,15 +86,15 @@ daytona_control_call(struct driver_sandbox *sandbox, const char *method, const c
 
 struct http_request *
 daytona_toolbox_call(struct driver_sandbox *sandbox, const char *method, const char *path,
-    struct json_object *body, enum http_repeat repeat, int64_t timeout, size_t max_answer,
+    struct json_object *body, enum http_repeat repeat, struct daytona_limits limits,
     http_done_fn *done, void *argument)
 {
 	struct http_call call = { 0 };
 
 	call.method = method;
 	call.repeat = repeat;
-	call.max_answer = max_answer;
-	call.total_timeout = timeout;
+	call.max_answer = limits.answer;
+	call.total_timeout = limits.timeout;
 	call.done = done;
 	call.argument = argument;
 	return call_json(sandbox, &call, sandbox->base, path, body);
@@ -145,7 +145,7 @@ daytona_chore(struct driver_sandbox *sandbox, const char *method, const char *pa
 
 	chore = new_chore(sandbox, method, path);
 	chore->request = daytona_toolbox_call(sandbox, method, path, NULL, HTTP_IDEMPOTENT,
-	    CHORE_TIMEOUT, ANSWER_MAX, chore_done, chore);
+	    (struct daytona_limits){ CHORE_TIMEOUT, ANSWER_MAX }, chore_done, chore);
 }
 
 void

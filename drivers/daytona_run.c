@@ -260,7 +260,8 @@ begin(struct daytona_run *run, char *const *argv, const void *input, size_t inpu
 	json_object_object_add(body, "timeout", json_object_new_int(COMMAND_TIMEOUT));
 	buffer_wipe(&text);
 	run->request = daytona_toolbox_call(sandbox, "POST", "/process/execute", body, HTTP_ONCE,
-	    REQUEST_TIMEOUT, ANSWER_MIN + 4 * run->max_output, executed, run);
+	    (struct daytona_limits){ REQUEST_TIMEOUT, ANSWER_MIN + 4 * run->max_output }, executed,
+	    run);
 }
 
 struct driver_operation *

@@ -242,11 +242,9 @@ close_written(struct sftp *sftp, uint32_t id, struct sftp_file *file)
 {
 	if (file->spoiled) {
 		sftp_put_error(&sftp->output, id, &file->trouble);
-	} else if (file->discarded ||
-		   (file->committed && !file->dirty && file->change.fields == 0)) {
-		sftp_put_done(sftp, id, NULL);
-	} else if (file->old.mode != 0 && !file->dirty && file->change.fields == 0) {
-		/* Opened for writing and never written to. */
+	} else if (file->discarded || ((file->committed || file->old.mode != 0) && !file->dirty &&
+					  file->change.fields == 0)) {
+		/* Also what was opened for writing and never written to. */
 		sftp_put_done(sftp, id, NULL);
 	} else {
 		sftp_file_commit(file, sftp_call_new(sftp, id, SFTP_STATUS));
