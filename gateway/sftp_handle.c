@@ -70,7 +70,8 @@ sftp_get_handle(struct sftp *sftp, struct sftp_input *input)
 	handle = sftp->handles[serial % SFTP_HANDLES_MAX];
 	if (number.failed || number.left != 0 || handle == NULL || handle->serial != serial)
 		return NULL;
-	return handle;
+	/* One that the client was not told of yet can only be guessed. */
+	return handle->file != NULL && handle->file->opening ? NULL : handle;
 }
 
 struct sftp_handle *
