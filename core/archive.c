@@ -27,6 +27,9 @@
 #define INPUT_MAX (1024U * 1024U)
 #define ENTRIES_MAX ((size_t)64 << 20)
 #define BLOCK_SIZE 10240
+/* The end of a tar file: readers do without, but then one that was cut between two entries looks
+ * whole. */
+#define END_SIZE 512
 
 /* The thread's side. */
 struct work {
@@ -197,16 +200,23 @@ static int
 copy_entries(struct work *work, struct archive *in, struct archive *out)
 {
 	struct archive_entry *entry;
+	int64_t end;
 	int status;
 
-	while (
-	    (status = archive_read_next_header(in, &entry)) == ARCHIVE_OK || status == ARCHIVE_WARN)
+	end = 0;
+	while ((status = archive_read_next_header(in, &entry)) == ARCHIVE_OK ||
+	       status == ARCHIVE_WARN) {
 		if (copy_entry(work, in, out, entry) != 0)
 			return -1;
+		(void)archive_read_data_skip(in);
+		end = archive_filter_bytes(in, 0);
+	}
 	if (status != ARCHIVE_EOF)
 		return error_set(&work->err, ERROR_INVALID,
 		    "no tar archive, or a damaged one: %.200s",
 		    archive_error_string(in) == NULL ? "no reason" : archive_error_string(in));
+	if (archive_filter_bytes(in, 0) - end < END_SIZE)
+		return error_set(&work->err, ERROR_INVALID, "the archive is cut: it has no end");
 	if (archive_write_close(out) != ARCHIVE_OK)
 		return error_set(&work->err, ERROR_ABORTED, "nobody takes the archive");
 	return archive_names_finish(work->names, &work->entries, &work->err);
@@ -229,8 +239,7 @@ copy_archive(struct work *work)
 	else
 		(void)copy_entries(work, in, out);
 	archive_read_free(in);
-	if (work->err.code != ERROR_NONE && out != NULL)
-		(void)archive_write_fail(out);
+	/* Its last words after a fault are read and dropped: archive_write_fail would leak its buffer. */
 	archive_write_free(out);
 }
 

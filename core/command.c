@@ -77,8 +77,8 @@ struct command {
 	struct workspace_waiter *waiter;
 	struct driver_stream *stream; /* of a driver that can do it all */
 	struct wrapped *wrapped;      /* else */
-	bool gone;     /* no process of the group is left */
-	enum rung rung; /* of the ladder: what was sent last */
+	bool gone;                    /* no process of the group is left */
+	enum rung rung;               /* of the ladder: what was sent last */
 	int early_signal;
 	uint64_t limit;
 	struct loop_timer *timeout, *ladder;
@@ -100,7 +100,7 @@ static bool
 is_complete(const struct driver *driver)
 {
 	return (driver->kind->supports & DRIVER_GROUP) != 0 &&
-	    (driver->kind->supports & DRIVER_EXIT) != 0;
+	       (driver->kind->supports & DRIVER_EXIT) != 0;
 }
 
 static void
@@ -180,6 +180,7 @@ tell_gone(struct command *command)
 {
 	if (command->events != NULL && command->events->gone != NULL)
 		command->events->gone(command->argument);
+	workspace_command_gone(command->workspace);
 }
 
 static void
@@ -435,8 +436,8 @@ start_stream(struct command *command, const struct driver_command *start)
 	setup.driver = driver_of(command);
 	setup.sandbox = workspace_sandbox(command->workspace);
 	if (is_complete(setup.driver))
-		command->stream =
-		    setup.driver->start(setup.sandbox, start, &stream_events, command);
+		command->stream = setup.driver->start(
+		    setup.sandbox, start, &stream_events, command);
 	else
 		command->wrapped = wrapped_start(&setup, start, &stream_events, command);
 }
@@ -562,9 +563,16 @@ command_close(struct command *command)
 }
 
 bool
+command_lives(const struct command *command)
+{
+	return command->stage != STAGE_WAITING && (command->stage != STAGE_ENDED || !command->gone);
+}
+
+bool
 command_busy(const struct command *command)
 {
-	return !command->request.internal && (command->stage != STAGE_ENDED || !command->gone);
+	return !command->request.internal &&
+	       (command->stage == STAGE_WAITING || command_lives(command));
 }
 
 struct command *

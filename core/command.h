@@ -24,10 +24,10 @@ struct command_request {
 	bool pty;
 	const char *term;
 	uint32_t columns, rows, x_pixels, y_pixels;
-	int64_t timeout;         /* ms, 0: none */
-	uint32_t kill_grace;     /* ms between TERM and KILL, 0: the login's */
-	bool keep_background;    /* what it leaves running lives on */
-	bool internal;           /* a part of an operation of ours: the workspace is not busy for it */
+	int64_t timeout;      /* ms, 0: none */
+	uint32_t kill_grace;  /* ms between TERM and KILL, 0: the login's */
+	bool keep_background; /* what it leaves running lives on */
+	bool internal;        /* a part of an operation of ours: the workspace is not busy for it */
 };
 
 /* What the owner of a command is told, in this order; never from within a call of the owner's. */
@@ -67,6 +67,9 @@ void command_close(struct command *command);
 
 /* Does it run, or has it left processes behind? Never true for an internal one. */
 bool command_busy(const struct command *command);
+
+/* Is it being started, does it run, or has it left processes behind? An internal one as well. */
+bool command_lives(const struct command *command);
 
 /* workspace.c only: the next in its list, ending for good, and a sandbox that is gone. */
 struct command *command_next(const struct command *command);

@@ -98,8 +98,8 @@ json_text(const struct json_object *object, const char *name)
 }
 
 int64_t
-json_number(const struct json_object *object, const char *name, int64_t min, int64_t max,
-    int64_t fallback)
+json_number(
+    const struct json_object *object, const char *name, int64_t min, int64_t max, int64_t fallback)
 {
 	struct json_object *member;
 	int64_t value;

@@ -107,6 +107,16 @@ take_end(struct marker *marker, const char *text)
 	return 0;
 }
 
+/* Of transports only: a command does not know its transport's token. */
+static int
+take_turn(struct marker *marker)
+{
+	if (marker->stage == MARKER_BEFORE)
+		return -1;
+	marker->turns++;
+	return 0;
+}
+
 /* A whole line is held: "\036rws:TOKEN start ..." or "... end ...". */
 static int
 take_marker(struct marker *marker, struct error *err)
@@ -127,6 +137,8 @@ take_marker(struct marker *marker, struct error *err)
 		result = take_start(marker, text + 6);
 	else if (strncmp(text, "end ", 4) == 0)
 		result = take_end(marker, text + 4);
+	else if (strcmp(text, "turn") == 0)
+		result = take_turn(marker);
 	if (result != 0)
 		error_set(err, ERROR_INVALID, "a malformed marker");
 	explicit_bzero(line, strlen(line));
@@ -147,7 +159,8 @@ put_output(struct marker *marker, const unsigned char *data, size_t size, struct
 	}
 	marker->noise += size;
 	if (marker->stage == MARKER_BEFORE && marker->noise > MARKER_NOISE_MAX)
-		return error_set(err, ERROR_UNAVAILABLE, "the command's shell says too much before it starts");
+		return error_set(
+		    err, ERROR_UNAVAILABLE, "the command's shell says too much before it starts");
 	return 0;
 }
 
@@ -165,7 +178,8 @@ take_held_byte(struct marker *marker, unsigned char byte, struct buffer *output,
 	marker->held[marker->held_size++] = byte;
 	if (may_be_marker(marker))
 		return 0;
-	/* No proper prefix of a marker has its first byte inside, so only the last byte may begin one. */
+	/* No proper prefix of a marker has its first byte inside, so only the last byte may begin
+	 * one. */
 	size = marker->held_size - (byte == MARKER_BYTE ? 1 : 0);
 	memcpy(flushed, marker->held, size);
 	marker->held_size -= size;
@@ -175,8 +189,8 @@ take_held_byte(struct marker *marker, unsigned char byte, struct buffer *output,
 }
 
 int
-marker_decode(struct marker *marker, const void *data, size_t size, struct buffer *output,
-    struct error *err)
+marker_decode(
+    struct marker *marker, const void *data, size_t size, struct buffer *output, struct error *err)
 {
 	const unsigned char *at, *found;
 	size_t length;

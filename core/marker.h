@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The marker lines of core/scripts/command.sh, found in a stream of output. A marker carries a
- * token that the command cannot know, so nothing the command writes can be taken for one.
+ * The marker lines of core/scripts/command.sh and transport.sh, found in a stream of output. A
+ * marker carries a token that the command cannot know, so nothing the command writes can be taken
+ * for one.
  */
 #ifndef CORE_MARKER_H
 #define CORE_MARKER_H
@@ -27,7 +28,8 @@ enum marker_stage {
 
 struct marker {
 	char token[MARKER_TOKEN_SIZE];
-	bool without_start; /* a stream that has an end marker only (stderr): starts in MARKER_RUNNING */
+	bool without_start; /* a stream that has an end marker only (stderr): starts in
+			       MARKER_RUNNING */
 	enum marker_stage stage;
 	size_t noise;
 	unsigned char held[128]; /* the start of what may become a marker */
@@ -35,6 +37,7 @@ struct marker {
 	/* from the start marker */
 	uint32_t pid;
 	uint64_t start_time;
+	uint64_t turns; /* turn markers so far: core/scripts/transport.sh */
 	/* from the end marker */
 	bool signaled;
 	uint32_t number; /* exit status 0..255 or signal 1..64 */
@@ -47,10 +50,11 @@ void marker_init(struct marker *marker, const char token[MARKER_TOKEN_SIZE], boo
 
 /*
  * Takes size bytes and appends what is the command's output to output, which needs room for size +
- * sizeof(marker->held). Returns -1 when a marker is malformed, noise is too long, or output is full.
+ * sizeof(marker->held). Returns -1 when a marker is malformed, noise is too long, or output is
+ * full.
  */
-int marker_decode(struct marker *marker, const void *data, size_t size, struct buffer *output,
-    struct error *err);
+int marker_decode(
+    struct marker *marker, const void *data, size_t size, struct buffer *output, struct error *err);
 
 /* The stream is at its end: what is held back can be no marker any more, and is output. */
 int marker_finish(struct marker *marker, struct buffer *output, struct error *err);

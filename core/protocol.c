@@ -333,7 +333,7 @@ void
 auth_answer_free(struct auth_answer *answer)
 {
 	memory_free(answer->workspace);
-	if (answer->worker >= 0)
+	if (answer->worker > STDERR_FILENO)
 		(void)close(answer->worker);
 	memset(answer, 0, sizeof(*answer));
 	answer->worker = -1;
@@ -377,7 +377,7 @@ worker_configure_free(struct worker_configure *configure)
 	memory_free(configure->workspace);
 	memory_free(configure->instance);
 	memory_free(configure->driver);
-	if (configure->directory >= 0)
+	if (configure->directory > STDERR_FILENO)
 		(void)close(configure->directory);
 	memset(configure, 0, sizeof(*configure));
 	configure->directory = -1;

@@ -88,7 +88,8 @@ pump_sink_room(const struct pump_sink *sink)
 	return sink->fd < 0 ? SIZE_MAX : buffer_room(&sink->waiting);
 }
 
-/* The other end of a socket may have more holders than this descriptor, so closing does not tell it. */
+/* The other end of a socket may have more holders than this descriptor, so closing does not tell
+ * it. */
 static void
 close_sink(struct pump_sink *sink)
 {
@@ -231,8 +232,8 @@ pump_source_consume(struct pump_source *source, size_t size)
 {
 	buffer_consume(&source->content, size);
 	if (source->watch == NULL && source->fd >= 0 && !source->ended)
-		source->watch =
-		    loop_watch(source->loop, source->fd, LOOP_READ, source_ready, source);
+		source->watch = loop_watch(
+		    source->loop, source->fd, LOOP_READ, source_ready, source);
 }
 
 bool

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * One end of a descriptor and a bounded buffer: what a driver pumps between its provider and the
- * descriptors it hands out. A sink writes what is put into it, a source reads as long as there is room.
+ * descriptors it hands out. A sink writes what is put into it, a source reads as long as there is
+ * room.
  */
 #ifndef CORE_PUMP_H
 #define CORE_PUMP_H
@@ -36,7 +37,8 @@ size_t pump_sink_room(const struct pump_sink *sink);
 /* Writes or keeps size bytes, no more than there is room for. */
 void pump_sink_put(struct pump_sink *sink, const void *data, size_t size);
 
-/* No more will be put: the reader finds the end after what waits. A socket is shut down for writing. */
+/* No more will be put: the reader finds the end after what waits. A socket is shut down for
+ * writing. */
 void pump_sink_end(struct pump_sink *sink);
 
 /* Was all of it written (or dropped), and the end made known? */

@@ -135,19 +135,21 @@ created(void *argument, struct buffer *output, const struct error *err)
 {
 	struct snapshot *snapshot = argument;
 	struct error damaged;
+	const char *at;
 	char *line;
-	int count;
+	int result;
 
 	snapshot->task = NULL;
 	if (err != NULL) {
 		snapshot_finish(snapshot, NULL, err);
 		return;
 	}
-	line = snapshot_text(output);
-	count = sscanf(
-	    line, "%" SCNu64 " %" SCNu64, &snapshot->record.files, &snapshot->record.bytes);
+	at = line = snapshot_text(output);
+	result = snapshot_read_number(&at, ' ', &snapshot->record.files);
+	if (result == 0)
+		result = snapshot_read_number(&at, '\n', &snapshot->record.bytes);
 	memory_free(line);
-	if (count == 2 && memchr(buffer_data(output), '\n', output->length) != NULL) {
+	if (result == 0) {
 		tell_record(snapshot, output);
 		return;
 	}

@@ -136,22 +136,21 @@ snapshot_record_parse(struct snapshot_record *record, const char *text, struct e
 	return 0;
 }
 
-/* The next word of a line as a number; moves on behind it. */
-static int
-read_number(const char **line, uint64_t *value)
+int
+snapshot_read_number(const char **line, char end, uint64_t *value)
 {
 	char word[24];
 	int64_t number;
 	size_t length;
 
-	length = strcspn(*line, " ");
-	if (length >= sizeof(word) || (*line)[length] != ' ')
+	length = strspn(*line, "0123456789");
+	if (length >= sizeof(word) || (*line)[length] != end)
 		return -1;
 	memcpy(word, *line, length);
 	word[length] = '\0';
-	*line += length + 1;
 	if (number_parse(word, 0, INT64_MAX, &number, NULL) != 0)
 		return -1;
+	*line += length + 1;
 	*value = (uint64_t)number;
 	return 0;
 }
@@ -167,8 +166,10 @@ snapshot_record_read(struct snapshot_record *record, const char *line, struct er
 		return error_set(err, ERROR_INVALID, "the list of snapshots is damaged");
 	memcpy(record->id, line, length);
 	line += length + 1;
-	if (!snapshot_id_valid(record->id) || read_number(&line, &record->archive_bytes) != 0 ||
-	    read_number(&line, &record->files) != 0 || read_number(&line, &record->bytes) != 0)
+	if (!snapshot_id_valid(record->id) ||
+	    snapshot_read_number(&line, ' ', &record->archive_bytes) != 0 ||
+	    snapshot_read_number(&line, ' ', &record->files) != 0 ||
+	    snapshot_read_number(&line, ' ', &record->bytes) != 0)
 		return error_set(err, ERROR_INVALID, "the list of snapshots is damaged");
 	return snapshot_record_parse(record, line, err);
 }

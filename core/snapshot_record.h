@@ -20,6 +20,9 @@ int snapshot_record_parse(struct snapshot_record *record, const char *text, stru
 /* A line "ID ARCHIVE_BYTES FILES BYTES JSON" of the script's list. */
 int snapshot_record_read(struct snapshot_record *record, const char *line, struct error *err);
 
+/* The number at *line, which byte end follows; moves on behind that. -1 when there is none. */
+int snapshot_read_number(const char **line, char end, uint64_t *value);
+
 /* Could text be an id? It becomes a name in the sandbox. */
 bool snapshot_id_valid(const char *text);
 

@@ -87,20 +87,25 @@ apply(struct snapshot *snapshot)
 static int
 split(const struct buffer *output, struct snapshot_list parts[4])
 {
-	const char *data = (const char *)buffer_data(output), *end, *at;
+	const char *data = (const char *)buffer_data(output), *at;
 	uint64_t sizes[3];
 	size_t i, left;
-	char line[80];
+	char *line;
+	int result;
 
-	end = output->length == 0 ? NULL : memchr(data, '\n', output->length);
-	if (end == NULL || (size_t)(end - data) >= sizeof(line))
+	/* The first of it as a text, which ends: the numbers and no more are read there. */
+	at = line = memory_text_bounded(data, output->length < 80 ? output->length : 80);
+	result = snapshot_read_number(&at, ' ', &sizes[0]);
+	if (result == 0)
+		result = snapshot_read_number(&at, ' ', &sizes[1]);
+	if (result == 0)
+		result = snapshot_read_number(&at, '\n', &sizes[2]);
+	data += at - line;
+	left = output->length - (size_t)(at - line);
+	memory_free(line);
+	if (result != 0)
 		return -1;
-	memcpy(line, data, (size_t)(end - data));
-	line[end - data] = '\0';
-	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64, &sizes[0], &sizes[1], &sizes[2]) != 3)
-		return -1;
-	at = end + 1;
-	left = output->length - (size_t)(at - data);
+	at = data;
 	for (i = 0; i < 3; i++) {
 		if (sizes[i] > left)
 			return -1;

@@ -16,56 +16,13 @@
 #include "core/files.h"
 #include "core/scripts.h"
 #include "core/workspace.h"
+#include "core/workspace_state.h"
 
 /* ms: nobody is told of a start that is quicker. */
 #define PROGRESS_AFTER 500
 /* ms for the provider to give us a sandbox, and for the start check in it. */
 #define CONNECT_WAIT 180000
 #define CHECK_OUTPUT_MAX 65536
-
-enum stage {
-	STAGE_CLOSED,
-	STAGE_CONNECTING,
-	STAGE_CHECKING, /* the start check runs in the sandbox */
-	STAGE_READY,
-	STAGE_RELEASING,
-};
-
-struct workspace_waiter {
-	struct workspace_waiter *next;
-	struct workspace *workspace;
-	workspace_ready_fn *ready;
-	workspace_progress_fn *progress;
-	void *argument;
-};
-
-struct workspace {
-	struct workspace_setup setup;
-	struct driver_sandbox *sandbox;
-	enum stage stage;
-	struct workspace_waiter *waiters;
-	struct loop_timer *soon;     /* tells waiters of a workspace that is ready already */
-	struct loop_timer *slow;     /* tells them that it takes a while */
-	struct loop_timer *deadline;
-	struct driver_operation *check;
-	int64_t started; /* loop_now */
-	bool told;       /* that it takes a while */
-
-	char *id, *directory, *root, *shell;
-	bool created;
-	struct command *commands;
-	struct files *files;
-
-	bool dispose;
-	workspace_done_fn *done;
-	void *done_argument;
-	/* while it is put away for now only */
-	enum driver_release away;
-	workspace_done_fn *away_done;
-	void *away_argument;
-};
-
-static void release_sandbox(struct workspace *workspace);
 
 static void
 tell_progress(struct workspace *workspace, const char *text)
@@ -86,9 +43,8 @@ slow_expired(void *argument)
 	tell_progress(workspace, "starting sandbox...");
 }
 
-/* Tells everybody who waits; each may start to wait again. */
-static void
-tell_waiters(struct workspace *workspace, const struct error *err)
+void
+workspace_tell_waiters(struct workspace *workspace, const struct error *err)
 {
 	struct workspace_waiter *waiter, *list;
 
@@ -102,9 +58,8 @@ tell_waiters(struct workspace *workspace, const struct error *err)
 	}
 }
 
-
-static void
-stop_connecting(struct workspace *workspace)
+void
+workspace_stop_connecting(struct workspace *workspace)
 {
 	loop_timer_stop(workspace->slow);
 	loop_timer_stop(workspace->deadline);
@@ -118,11 +73,11 @@ fail(struct workspace *workspace, const struct error *reason)
 {
 	struct error err = *reason;
 
-	stop_connecting(workspace);
+	workspace_stop_connecting(workspace);
 	log_error("workspace %s: %s", workspace->setup.name, err.message);
-	if (workspace->stage != STAGE_RELEASING)
-		workspace->stage = STAGE_CLOSED;
-	tell_waiters(workspace, &err);
+	if (workspace->stage != WORKSPACE_RELEASING)
+		workspace->stage = WORKSPACE_CLOSED;
+	workspace_tell_waiters(workspace, &err);
 }
 
 static void
@@ -144,8 +99,8 @@ become_ready(struct workspace *workspace)
 {
 	char *line;
 
-	stop_connecting(workspace);
-	workspace->stage = STAGE_READY;
+	workspace_stop_connecting(workspace);
+	workspace->stage = WORKSPACE_READY;
 	log_info("workspace %s: sandbox %s is ready, root %s", workspace->setup.name, workspace->id,
 	    workspace->root);
 	if (workspace->told) {
@@ -157,7 +112,7 @@ become_ready(struct workspace *workspace)
 		tell_progress(workspace, line);
 		memory_free(line);
 	}
-	tell_waiters(workspace, NULL);
+	workspace_tell_waiters(workspace, NULL);
 }
 
 /* The value behind "NAME " at the start of a line of the check's output; a new text or NULL. */
@@ -243,7 +198,7 @@ check(struct workspace *workspace)
 	arguments[1] = settings_boolean(settings, "create_root") ? create : find;
 	arguments[2] = NULL;
 	argv = script_argv("start", arguments);
-	workspace->stage = STAGE_CHECKING;
+	workspace->stage = WORKSPACE_CHECKING;
 	workspace->check = workspace->setup.driver->run(
 	    workspace->sandbox, argv, NULL, 0, CHECK_OUTPUT_MAX, checked, workspace);
 	memory_list_free(argv);
@@ -256,7 +211,7 @@ connected(void *argument, const struct driver_connected *found, const struct err
 	struct workspace *workspace = argument;
 	struct error err;
 
-	if (workspace->stage != STAGE_CONNECTING)
+	if (workspace->stage != WORKSPACE_CONNECTING)
 		return;
 	if (reason != NULL) {
 		err = *reason;
@@ -281,9 +236,9 @@ lost(void *argument, const struct error *err)
 
 	log_error("workspace %s: sandbox %s is lost: %s", workspace->setup.name,
 	    workspace->id == NULL ? "(none)" : workspace->id, err->message);
-	if (workspace->stage == STAGE_READY)
-		workspace->stage = STAGE_CLOSED;
-	else if (workspace->stage == STAGE_CONNECTING || workspace->stage == STAGE_CHECKING)
+	if (workspace->stage == WORKSPACE_READY)
+		workspace->stage = WORKSPACE_CLOSED;
+	else if (workspace->stage == WORKSPACE_CONNECTING || workspace->stage == WORKSPACE_CHECKING)
 		fail(workspace, err);
 }
 
@@ -322,7 +277,7 @@ connect_sandbox(struct workspace *workspace)
 	target.id = attached == NULL ? NULL : attached + 1;
 	target.created = attached == NULL;
 	target.may_create = attached == NULL;
-	workspace->stage = STAGE_CONNECTING;
+	workspace->stage = WORKSPACE_CONNECTING;
 	loop_timer_start(workspace->slow, PROGRESS_AFTER);
 	loop_timer_start(workspace->deadline, CONNECT_WAIT);
 	workspace->setup.driver->connect(workspace->sandbox, &target, connected, workspace);
@@ -334,12 +289,12 @@ soon_expired(void *argument)
 {
 	struct workspace *workspace = argument;
 
-	if (workspace->stage == STAGE_CLOSED && workspace->waiters != NULL)
+	if (workspace->stage == WORKSPACE_CLOSED && workspace->waiters != NULL)
 		connect_sandbox(workspace);
-	else if (workspace->stage == STAGE_READY)
-		tell_waiters(workspace, NULL);
-	else if (workspace->stage == STAGE_RELEASING && workspace->commands == NULL)
-		release_sandbox(workspace);
+	else if (workspace->stage == WORKSPACE_READY)
+		workspace_tell_waiters(workspace, NULL);
+	else
+		workspace_release_if_idle(workspace);
 }
 
 struct workspace *
@@ -392,7 +347,7 @@ workspace_use(struct workspace *workspace, workspace_ready_fn *ready,
 	for (place = &workspace->waiters; *place != NULL; place = &(*place)->next)
 		continue;
 	*place = waiter;
-	if (workspace->stage == STAGE_CLOSED || workspace->stage == STAGE_READY)
+	if (workspace->stage == WORKSPACE_CLOSED || workspace->stage == WORKSPACE_READY)
 		loop_timer_start(workspace->soon, 0);
 	return waiter;
 }
@@ -502,128 +457,13 @@ workspace_remove_command(struct workspace *workspace, struct command *command)
 	for (at = workspace->commands; at != NULL; at = command_next(at))
 		if (command_next(at) == command)
 			command_set_next(at, command_next(command));
-	if (workspace->commands == NULL && workspace->stage == STAGE_RELEASING)
-		release_sandbox(workspace);
-}
-
-/* Put away for now: whoever asked for it meanwhile connects anew. */
-static void
-released_for_now(struct workspace *workspace, const struct error *err)
-{
-	workspace_done_fn *done = workspace->away_done;
-
-	workspace->away_done = NULL;
-	workspace->stage = STAGE_CLOSED;
-	done(workspace->away_argument, err);
-	if (workspace->waiters != NULL)
-		loop_timer_start(workspace->soon, 0);
-}
-
-static void
-released(void *argument, const struct error *err)
-{
-	struct workspace *workspace = argument;
-
-	if (workspace->away_done != NULL)
-		released_for_now(workspace, err);
-	else
-		workspace->done(workspace->done_argument, err);
-}
-
-static enum driver_release
-choose_release(const struct workspace *workspace)
-{
-	const char *text;
-	bool attached;
-
-	attached = strchr(workspace->setup.name, '=') != NULL;
-	text = settings_text(workspace->setup.settings, "on_dispose");
-	if (text == NULL)
-		text = attached ? "keep" : workspace->setup.driver->kind->standard_dispose;
-	if (strcmp(text, "destroy") == 0 &&
-	    settings_boolean(workspace->setup.settings, "never_delete"))
-		text = (workspace->setup.driver->kind->supports & DRIVER_STOP) != 0 ? "stop" : "keep";
-	if (strcmp(text, "destroy") == 0)
-		return DRIVER_DESTROY;
-	return strcmp(text, "stop") == 0 ? DRIVER_STOPPED : DRIVER_KEEP;
-}
-
-static void
-release_sandbox(struct workspace *workspace)
-{
-	enum driver_release release;
-
-	if (workspace->away_done != NULL)
-		release = workspace->away;
-	else
-		release = workspace->dispose ? choose_release(workspace) : DRIVER_KEEP;
-	workspace->setup.driver->release(workspace->sandbox, release, released, workspace);
-}
-
-static void
-kill_commands(struct workspace *workspace)
-{
-	struct command *command, *next;
-
-	for (command = workspace->commands; command != NULL; command = next) {
-		next = command_next(command);
-		command_kill(command);
-	}
-}
-
-int
-workspace_put_away(struct workspace *workspace, bool destroy, workspace_done_fn *done,
-    void *argument, struct error *err)
-{
-	const struct driver_kind *kind = workspace->setup.driver->kind;
-
-	if (workspace->stage != STAGE_READY)
-		return error_set(err, ERROR_BUSY, "the sandbox is being started or stopped");
-	if (destroy && settings_boolean(workspace->setup.settings, "never_delete"))
-		return error_set(err, ERROR_DENIED, "never_delete is on for this login");
-	if (!destroy && (kind->supports & DRIVER_STOP) == 0)
-		return error_set(err, ERROR_UNSUPPORTED, "%s cannot stop a sandbox", kind->name);
-	workspace->away = destroy ? DRIVER_DESTROY : DRIVER_STOPPED;
-	workspace->away_done = done;
-	workspace->away_argument = argument;
-	workspace->stage = STAGE_RELEASING;
-	if (workspace->commands == NULL)
-		loop_timer_start(workspace->soon, 0);
-	else
-		kill_commands(workspace);
-	return 0;
+	workspace_release_if_idle(workspace);
 }
 
 void
-workspace_release(struct workspace *workspace, bool dispose, workspace_done_fn *done, void *argument)
+workspace_command_gone(struct workspace *workspace)
 {
-	struct error err;
-	bool was_used;
-
-	was_used = workspace->stage == STAGE_READY;
-	error_set(&err, ERROR_UNAVAILABLE, "the workspace is being released");
-	if (workspace->away_done != NULL) {
-		/* Its way is the same, but for who is told at the end. */
-		workspace->away_done(workspace->away_argument, &err);
-		workspace->away_done = NULL;
-		workspace->done = done;
-		workspace->done_argument = argument;
-		workspace->dispose = dispose;
-		return;
-	}
-	workspace->done = done;
-	workspace->done_argument = argument;
-	workspace->dispose = dispose;
-	stop_connecting(workspace);
-	workspace->stage = STAGE_RELEASING;
-	tell_waiters(workspace, &err);
-	if (!was_used || workspace->sandbox == NULL) {
-		done(argument, NULL);
-		return;
-	}
-	if (workspace->commands == NULL) {
-		release_sandbox(workspace);
-		return;
-	}
-	kill_commands(workspace);
+	/* Not from here: a driver may be below us. */
+	if (workspace->stage == WORKSPACE_RELEASING)
+		loop_timer_start(workspace->soon, 0);
 }

@@ -26,7 +26,7 @@ struct workspace_setup {
 	const char *login;               /* all texts are kept */
 	const char *name;                /* NAME, NAME+INSTANCE or NAME=ID */
 	const char *instance;            /* label at the provider */
-	int directory;                   /* of this workspace's own in the state directory; kept, not closed */
+	int directory; /* of this workspace's own in the state directory; kept, not closed */
 };
 
 /* Checks the driver's settings; connects nothing yet. */
@@ -64,6 +64,8 @@ bool workspace_busy(const struct workspace *workspace);
 /* Commands enter themselves and leave: command.c only. */
 void workspace_add_command(struct workspace *workspace, struct command *command);
 void workspace_remove_command(struct workspace *workspace, struct command *command);
+/* A command has no process any more. */
+void workspace_command_gone(struct workspace *workspace);
 
 typedef void workspace_done_fn(void *argument, const struct error *err);
 

@@ -5,6 +5,9 @@
  * which can only be sent once the start marker has told the group's number.
  *
  * On a pty the wrapper becomes the command, so its end is the driver's to tell.
+ *
+ * A driver whose streams are not byte-exact is used by way of a transport, whose terminals the
+ * driver does not know: these get a new size by a script too.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,28 +25,34 @@
 #include "core/relay.h"
 #include "core/scripts.h"
 #include "core/signal_name.h"
+#include "core/transport.h"
 #include "core/wrapped.h"
 
 #define SIGNALS_MAX 16
 #define SIGNAL_OUTPUT_MAX 256
+/* What a driver's own streams need for a command's bytes to arrive unchanged. */
+#define EXACT (DRIVER_STDIN | DRIVER_END_OF_STDIN | DRIVER_STDERR | DRIVER_BINARY | DRIVER_FLOW)
 
 struct wrapped {
 	struct wrapped_setup setup;
 	const struct driver_stream_events *events;
 	void *argument;
 	struct driver_stream *stream;
+	struct transport *transport; /* instead of stream */
 	bool pty, keep_background;
 	bool close_input;
 	char token[MARKER_TOKEN_SIZE];
 	struct marker output_marker, errors_marker;
 	struct relay *output, *errors, *input; /* input with a pty only */
-	bool told;   /* the owner knows of the end */
-	bool exited; /* the driver reported the end */
+	bool told;                             /* the owner knows of the end */
+	bool exited;                           /* the driver reported the end */
 	bool is_known;
 	struct driver_exit ended; /* of the driver, with a pty */
 	struct error failure;
 	int signals[SIGNALS_MAX]; /* wait to be sent, in order */
 	size_t signal_count;
+	bool resize; /* so does this size */
+	uint32_t columns, rows;
 	struct loop_timer *settle; /* gathers signals that are sent together */
 	struct driver_operation *sending;
 };
@@ -59,6 +68,8 @@ free_wrapped(struct wrapped *wrapped)
 	relay_free(wrapped->input);
 	if (wrapped->stream != NULL)
 		wrapped->setup.driver->close_stream(wrapped->stream);
+	if (wrapped->transport != NULL)
+		transport_close(wrapped->transport);
 	explicit_bzero(wrapped, sizeof(*wrapped));
 	memory_free(wrapped);
 }
@@ -84,39 +95,64 @@ signal_argv(const struct wrapped *wrapped, const int *signals, size_t count)
 	return argv;
 }
 
-static void send_signals(struct wrapped *wrapped);
+/* argv of resize.sh for this command. */
+static char **
+resize_argv(const struct wrapped *wrapped)
+{
+	char pid[24], started[24], rows[24], columns[24], *arguments[5];
+
+	(void)snprintf(pid, sizeof(pid), "%u", wrapped->output_marker.pid);
+	(void)snprintf(started, sizeof(started), "%llu",
+	    (unsigned long long)wrapped->output_marker.start_time);
+	(void)snprintf(rows, sizeof(rows), "%u", wrapped->rows);
+	(void)snprintf(columns, sizeof(columns), "%u", wrapped->columns);
+	arguments[0] = pid;
+	arguments[1] = started;
+	arguments[2] = rows;
+	arguments[3] = columns;
+	arguments[4] = NULL;
+	return script_argv("resize", arguments);
+}
+
+static void send_news(struct wrapped *wrapped);
 
 static void
-signals_sent(void *argument, const struct driver_result *result, const struct error *err)
+news_sent(void *argument, const struct driver_result *result, const struct error *err)
 {
 	struct wrapped *wrapped = argument;
 
 	(void)result;
 	wrapped->sending = NULL;
 	if (err != NULL)
-		log_error("a signal was not delivered: %s", err->message);
-	send_signals(wrapped);
+		log_error("a signal or a new size was not delivered: %s", err->message);
+	send_news(wrapped);
 }
 
-/* Sends what waits, if the group is known and no signal is under way. */
+/* Sends the signals or else the size that wait, if the group is known and nothing is under way. */
 static void
-send_signals(struct wrapped *wrapped)
+send_news(struct wrapped *wrapped)
 {
 	char **argv;
 
-	if (wrapped->signal_count == 0 || wrapped->sending != NULL || wrapped->output_marker.pid == 0)
+	if ((wrapped->signal_count == 0 && !wrapped->resize) || wrapped->sending != NULL ||
+	    wrapped->output_marker.pid == 0)
 		return;
-	argv = signal_argv(wrapped, wrapped->signals, wrapped->signal_count);
-	wrapped->signal_count = 0;
-	wrapped->sending = wrapped->setup.driver->run(wrapped->setup.sandbox, argv, NULL, 0,
-	    SIGNAL_OUTPUT_MAX, signals_sent, wrapped);
+	if (wrapped->signal_count > 0) {
+		argv = signal_argv(wrapped, wrapped->signals, wrapped->signal_count);
+		wrapped->signal_count = 0;
+	} else {
+		argv = resize_argv(wrapped);
+		wrapped->resize = false;
+	}
+	wrapped->sending = wrapped->setup.driver->run(
+	    wrapped->setup.sandbox, argv, NULL, 0, SIGNAL_OUTPUT_MAX, news_sent, wrapped);
 	memory_list_free(argv);
 }
 
 static void
 settled(void *argument)
 {
-	send_signals(argument);
+	send_news(argument);
 }
 
 /* The end from the markers, once both streams are complete; with a pty from the driver. */
@@ -156,7 +192,7 @@ relay_marked(void *argument, struct relay *relay)
 	struct wrapped *wrapped = argument;
 
 	if (relay == wrapped->output && wrapped->output_marker.stage == MARKER_RUNNING)
-		send_signals(wrapped);
+		send_news(wrapped);
 }
 
 static void
@@ -205,7 +241,8 @@ relay_out(struct wrapped *wrapped, int source, struct marker *marker, int *owner
 	return relay_new(wrapped->setup.loop, source, pair[1], marker, &relay_events, wrapped);
 }
 
-/* A terminal goes both ways: the owner's end is one socket, each direction is a relay of its own. */
+/* A terminal goes both ways: the owner's end is one socket, each direction is a relay of its own.
+ */
 static int
 relay_terminal(struct wrapped *wrapped, int terminal, int *owner, struct error *err)
 {
@@ -231,12 +268,12 @@ connect_owner(struct wrapped *wrapped, const struct driver_descriptors *inner,
 {
 	if (wrapped->pty)
 		return relay_terminal(wrapped, inner->output, &owner->output, err);
-	wrapped->output =
-	    relay_out(wrapped, inner->output, &wrapped->output_marker, &owner->output, err);
+	wrapped->output = relay_out(
+	    wrapped, inner->output, &wrapped->output_marker, &owner->output, err);
 	if (wrapped->output == NULL)
 		return -1;
-	wrapped->errors =
-	    relay_out(wrapped, inner->errors, &wrapped->errors_marker, &owner->errors, err);
+	wrapped->errors = relay_out(
+	    wrapped, inner->errors, &wrapped->errors_marker, &owner->errors, err);
 	owner->input = inner->input;
 	return wrapped->errors == NULL ? -1 : 0;
 }
@@ -271,7 +308,8 @@ stream_exited(void *argument, const struct driver_exit *ended, const struct erro
 	} else if (wrapped->failure.code == ERROR_NONE) {
 		wrapped->failure = *err;
 	}
-	/* The wrapper stays until no process of the group is left, so its own end means that they are gone. */
+	/* The wrapper stays until no process of the group is left, so its own end means that they
+	 * are gone. */
 	if (wrapped->told)
 		wrapped->events->gone(wrapped->argument);
 	else
@@ -309,6 +347,7 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
     const struct driver_stream_events *events, void *argument)
 {
 	struct driver_command outer = *command;
+	struct transport_setup transport = { 0 };
 	struct wrapped *wrapped;
 	char **argv;
 
@@ -325,9 +364,18 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 	marker_init(&wrapped->errors_marker, wrapped->token, true);
 	argv = wrapper_argv(command);
 	outer.argv = argv;
-	outer.directory = "/"; /* the script goes where the command is to run, and says when it cannot */
+	outer.directory =
+	    "/"; /* the script goes where the command is to run, and says when it cannot */
 	outer.want_stdin = true;
-	wrapped->stream = setup->driver->start(setup->sandbox, &outer, &stream_events, wrapped);
+	if ((setup->driver->kind->supports & EXACT) == EXACT) {
+		wrapped->stream = setup->driver->start(
+		    setup->sandbox, &outer, &stream_events, wrapped);
+	} else {
+		transport.loop = setup->loop;
+		transport.driver = setup->driver;
+		transport.sandbox = setup->sandbox;
+		wrapped->transport = transport_start(&transport, &outer, &stream_events, wrapped);
+	}
 	memory_list_free(argv);
 	return wrapped;
 }
@@ -346,11 +394,19 @@ wrapped_signal(struct wrapped *wrapped, int number)
 }
 
 void
-wrapped_resize(struct wrapped *wrapped, uint32_t columns, uint32_t rows, uint32_t x_pixels,
-    uint32_t y_pixels)
+wrapped_resize(
+    struct wrapped *wrapped, uint32_t columns, uint32_t rows, uint32_t x_pixels, uint32_t y_pixels)
 {
-	if (wrapped->stream != NULL && !wrapped->exited)
+	if (wrapped->exited)
+		return;
+	if (wrapped->stream != NULL) {
 		wrapped->setup.driver->resize(wrapped->stream, columns, rows, x_pixels, y_pixels);
+		return;
+	}
+	wrapped->columns = columns;
+	wrapped->rows = rows;
+	wrapped->resize = true;
+	loop_timer_start(wrapped->settle, 0);
 }
 
 static void

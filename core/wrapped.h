@@ -23,13 +23,14 @@ struct wrapped_setup {
 };
 
 /* As driver->start. */
-struct wrapped *wrapped_start(const struct wrapped_setup *setup, const struct driver_command *command,
-    const struct driver_stream_events *events, void *argument);
+struct wrapped *wrapped_start(const struct wrapped_setup *setup,
+    const struct driver_command *command, const struct driver_stream_events *events,
+    void *argument);
 
 /* To the whole group; signals that are sent together arrive in order. */
 void wrapped_signal(struct wrapped *wrapped, int number);
-void wrapped_resize(struct wrapped *wrapped, uint32_t columns, uint32_t rows, uint32_t x_pixels,
-    uint32_t y_pixels);
+void wrapped_resize(
+    struct wrapped *wrapped, uint32_t columns, uint32_t rows, uint32_t x_pixels, uint32_t y_pixels);
 
 /* Frees it; what still runs gets KILL. */
 void wrapped_close(struct wrapped *wrapped);

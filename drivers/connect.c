@@ -5,9 +5,9 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/json.h"
 #include "drivers/connect.h"
 #include "drivers/http_answer.h"
-#include "core/json.h"
 
 enum {
 	FLAG_COMPRESSED = 1,
@@ -46,8 +46,8 @@ connect_encode(struct buffer *out, const void *payload, size_t size)
 }
 
 int
-connect_decode(const void *data, size_t size, struct connect_frame *frame, size_t *needed,
-    struct error *err)
+connect_decode(
+    const void *data, size_t size, struct connect_frame *frame, size_t *needed, struct error *err)
 {
 	const unsigned char *bytes = data;
 	size_t length;
@@ -55,7 +55,8 @@ connect_decode(const void *data, size_t size, struct connect_frame *frame, size_
 	*needed = CONNECT_HEADER_SIZE;
 	if (size < CONNECT_HEADER_SIZE)
 		return 0;
-	/* We never say that we take compressed ones. Bits the protocol gives no meaning are passed over. */
+	/* We never say that we take compressed ones. Bits the protocol gives no meaning are passed
+	 * over. */
 	if ((bytes[0] & FLAG_COMPRESSED) != 0)
 		return error_set(err, ERROR_INVALID, "a compressed message that was not asked for");
 	length = (size_t)bytes[1] << 24 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 8 | bytes[4];

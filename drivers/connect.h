@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Envelopes of the Connect protocol's streams (connectrpc.com/docs/protocol): one byte of flags, four of
- * length, and a payload, which is JSON here.
+ * Envelopes of the Connect protocol's streams (connectrpc.com/docs/protocol): one byte of flags,
+ * four of length, and a payload, which is JSON here.
  */
 #ifndef DRIVERS_CONNECT_H
 #define DRIVERS_CONNECT_H
@@ -28,14 +28,15 @@ struct connect_frame {
 };
 
 /*
- * Looks at the start of what was received. Returns 1 with a whole frame, whose payload lies in data and which
- * takes CONNECT_HEADER_SIZE + size bytes; 0 when there is none yet, with *needed saying how
- * long it will be in all; -1 for what is no envelope we asked for.
+ * Looks at the start of what was received. Returns 1 with a whole frame, whose payload lies in data
+ * and which takes CONNECT_HEADER_SIZE + size bytes; 0 when there is none yet, with *needed saying
+ * how long it will be in all; -1 for what is no envelope we asked for.
  */
-int connect_decode(const void *data, size_t size, struct connect_frame *frame, size_t *needed,
-    struct error *err);
+int connect_decode(
+    const void *data, size_t size, struct connect_frame *frame, size_t *needed, struct error *err);
 
-/* An end of stream: 0 for success, else -1 with the error that the server reported, or that of a malformed end. */
+/* An end of stream: 0 for success, else -1 with the error that the server reported, or that of a
+ * malformed end. */
 int connect_decode_end(const struct connect_frame *frame, struct error *err);
 
 /* Fills err from an error of the protocol: {"code":"not_found","message":"..."}; returns -1. */

@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "core/driver.h"
+#include "drivers/daytona.h"
 #include "drivers/e2b.h"
 #include "drivers/local.h"
 
 const struct driver *const drivers[] = {
 	&driver_local,
 	&driver_e2b,
+	&driver_daytona,
 	NULL,
 };
 

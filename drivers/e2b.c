@@ -7,10 +7,10 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/json.h"
 #include "drivers/e2b.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "core/json.h"
 #include "drivers/kinds.h"
 
 /* ms; a pause of a big sandbox takes most of a minute. */
@@ -32,7 +32,8 @@ static int
 check_key(const char *key, struct error *err)
 {
 	if (key == NULL || key[0] == '\0')
-		return error_set(err, ERROR_INVALID, "there is no api_key, and no E2B_API_KEY either");
+		return error_set(
+		    err, ERROR_INVALID, "there is no api_key, and no E2B_API_KEY either");
 	if (strcspn(key, "\r\n") != strlen(key))
 		return error_set(err, ERROR_INVALID, "api_key is no key");
 	return 0;
@@ -97,7 +98,7 @@ begin_release(void *argument)
 	path = memory_text_format("/sandboxes/%s%s", sandbox->id, destroys ? "" : "/pause");
 	body = destroys ? NULL : json_object_new_object();
 	sandbox->releasing = e2b_control_call(sandbox, destroys ? "DELETE" : "POST", path, body,
-	    HTTP_IDEMPOTENT, RELEASE_TIMEOUT, releasing_done, sandbox);
+	    RELEASE_TIMEOUT, releasing_done, sandbox);
 	memory_free(path);
 }
 
@@ -144,7 +145,8 @@ e2b_open(const struct driver_context *context, struct error *err)
 		return NULL;
 	}
 	sandbox->api = make_api(settings);
-	sandbox->key_header = memory_text_format("X-API-Key: %s", settings_text(settings, "api_key"));
+	sandbox->key_header = memory_text_format(
+	    "X-API-Key: %s", settings_text(settings, "api_key"));
 	sandbox->lifetime = settings_number(settings, "lifetime");
 	sandbox->request_timeout = settings_number(settings, "request_timeout");
 	sandbox->release_soon = loop_timer_new(context->loop, begin_release, sandbox);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /* What is said to the control plane about a sandbox, and what its answers say. */
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
-#include "drivers/e2b_control.h"
 #include "core/json.h"
+#include "drivers/e2b_control.h"
 
 /* envd before 0.5.2 cannot end a command's input, which every command of ours needs. */
 #define VERSION_MIN E2B_VERSION(0, 5, 2)
@@ -116,10 +115,10 @@ e2b_list_path(const struct driver_sandbox *sandbox, bool old, const char *next_p
 
 	label = e2b_label(sandbox->context.instance);
 	page = next_page == NULL ? NULL : http_escape(next_page);
-	path = memory_text_format(
-	    "%s?metadata=rws-instance%%3D%s%%26rws-managed%%3Dtrue%s%s%s", old ? "/sandboxes" : "/v2/sandboxes",
-	    label, old ? "" : "&state=running,paused&limit=100", page == NULL ? "" : "&nextToken=",
-	    page == NULL ? "" : page);
+	path = memory_text_format("%s?metadata=rws-instance%%3D%s%%26rws-managed%%3Dtrue%s%s%s",
+	    old ? "/sandboxes" : "/v2/sandboxes", label,
+	    old ? "" : "&state=running,paused&limit=100",
+	    page == NULL ? "" : "&nextToken=", page == NULL ? "" : page);
 	memory_free(label);
 	memory_free(page);
 	return path;
@@ -176,16 +175,22 @@ e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *an
 	return 0;
 }
 
-/* 0.6.13 as one number, 0 for what is no version. */
+/* 0.6.13 as one number, 0 for what is no version; what follows the third part is passed over. */
 static unsigned
 parse_version(const char *text)
 {
-	unsigned major, minor, patch;
+	unsigned version, part, digits, i;
 
-	if (text == NULL || sscanf(text, "%3u.%3u.%3u", &major, &minor, &patch) != 3 ||
-	    major > 999 || minor > 999 || patch > 999)
-		return 0;
-	return E2B_VERSION(major, minor, patch);
+	version = 0;
+	for (i = 0; text != NULL && i < 3; i++) {
+		part = 0;
+		for (digits = 0; digits < 4 && isdigit((unsigned char)*text); digits++)
+			part = part * 10 + (unsigned)(*text++ - '0');
+		if (digits == 0 || part > 999 || (i < 2 && *text++ != '.'))
+			return 0;
+		version = version * 1000 + part;
+	}
+	return version;
 }
 
 static char *
@@ -196,7 +201,8 @@ make_base(const struct driver_sandbox *sandbox, const char *domain)
 
 	url = settings_text(sandbox->context.settings, "sandbox_url");
 	if (url != NULL)
-		return memory_text_bounded(url, strlen(url) - (url[strlen(url) - 1] == '/' ? 1 : 0));
+		return memory_text_bounded(
+		    url, strlen(url) - (url[strlen(url) - 1] == '/' ? 1 : 0));
 	if (domain == NULL || domain[0] == '\0' || !consists_of(domain, ".-:"))
 		domain = settings_text(sandbox->context.settings, "domain");
 	for (i = 0; i < sizeof(shared_domains) / sizeof(shared_domains[0]); i++)
@@ -249,8 +255,8 @@ take_sandbox(struct driver_sandbox *sandbox, const struct json_object *object, s
 	version = json_text(object, "envdVersion");
 	sandbox->version = parse_version(version);
 	if (sandbox->version == 0)
-		return error_set(err, ERROR_UNSUPPORTED, "sandbox %s does not tell the version of its envd",
-		    id);
+		return error_set(
+		    err, ERROR_UNSUPPORTED, "sandbox %s does not tell the version of its envd", id);
 	if (sandbox->version < VERSION_MIN)
 		return error_set(err, ERROR_UNSUPPORTED,
 		    "envd %.20s of sandbox %s cannot end a command's input; build its template again "
@@ -260,8 +266,7 @@ take_sandbox(struct driver_sandbox *sandbox, const struct json_object *object, s
 }
 
 int
-e2b_take_answer(
-    struct driver_sandbox *sandbox, const struct http_answer *answer, struct error *err)
+e2b_take_answer(struct driver_sandbox *sandbox, const struct http_answer *answer, struct error *err)
 {
 	struct json_object *object;
 	int result;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What is said to E2B's control plane, and what its answers say; for the parts of the driver only. */
+/* What is said to E2B's control plane, and what its answers say; for the parts of the driver only.
+ */
 #ifndef DRIVERS_E2B_CONTROL_H
 #define DRIVERS_E2B_CONTROL_H
 
@@ -12,16 +13,18 @@ char *e2b_label(const char *instance);
 struct json_object *e2b_timeout_body(const struct driver_sandbox *sandbox);
 struct json_object *e2b_create_body(const struct driver_sandbox *sandbox);
 
-/* The path that lists what has our label, with the old list's route for servers without the new; a new text. */
+/* The path that lists what has our label, with the old list's route for servers without the new; a
+ * new text. */
 char *e2b_list_path(const struct driver_sandbox *sandbox, bool old, const char *next_page);
 
-/* The id of a sandbox of ours in a list, a running one if there is, as a new text; NULL for none. */
+/* The id of a sandbox of ours in a list, a running one if there is, as a new text; NULL for none.
+ */
 int e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer, char **id,
     struct error *err);
 
 /*
- * Takes over which sandbox it is and how it is reached from the answer to create or connect. When its envd is
- * too old that is an error, with the id known all the same.
+ * Takes over which sandbox it is and how it is reached from the answer to create or connect. When
+ * its envd is too old that is an error, with the id known all the same.
  */
 int e2b_take_answer(
     struct driver_sandbox *sandbox, const struct http_answer *answer, struct error *err);

@@ -20,7 +20,7 @@ struct loop_timer;
 struct pump_source;
 
 /* envd's versions as one number: 0.5.7 is E2B_VERSION(0, 5, 7). */
-#define E2B_VERSION(major, minor, patch) ((major) * 1000000U + (minor) * 1000U + (patch))
+#define E2B_VERSION(major, minor, patch) ((major)*1000000U + (minor)*1000U + (patch))
 
 struct e2b_answer;
 struct e2b_connect; /* a connect under way */
@@ -29,8 +29,8 @@ struct e2b_chore;   /* a request nobody waits for, or somebody that can be dropp
 struct driver_sandbox {
 	struct driver_context context;
 	struct http *http;
-	char *api;        /* URL of the control plane */
-	char *key_header; /* secret */
+	char *api;                         /* URL of the control plane */
+	char *key_header;                  /* secret */
 	int64_t lifetime, request_timeout; /* ms */
 
 	char *id;           /* of the sandbox; NULL until it is connected */
@@ -53,8 +53,8 @@ struct driver_sandbox {
 
 	/* e2b_life.c */
 	struct loop_timer *tick;
-	int64_t extended;    /* loop_now when its end was last pushed back */
-	bool used;           /* since then */
+	int64_t extended; /* loop_now when its end was last pushed back */
+	bool used;        /* since then */
 	struct http_request *extending;
 	struct e2b_answer *answers; /* to calls of extend */
 	struct loop_timer *answer;  /* gives them, when there is nothing to wait for */
@@ -73,8 +73,12 @@ struct driver_sandbox {
  * whole of it.
  */
 struct http_request *e2b_control_call(struct driver_sandbox *sandbox, const char *method,
-    const char *path, struct json_object *body, enum http_repeat repeat, int64_t timeout,
-    http_done_fn *done, void *argument);
+    const char *path, struct json_object *body, int64_t timeout, http_done_fn *done,
+    void *argument);
+
+/* The one request to it that must not happen twice; puts body. */
+struct http_request *e2b_create_call(struct driver_sandbox *sandbox, struct json_object *body,
+    int64_t timeout, http_done_fn *done, void *argument);
 
 /* A unary RPC of envd ("process.Process/SendInput"); puts body. timeout 0: it may take for ever. */
 struct http_request *e2b_unary_call(struct driver_sandbox *sandbox, const char *method,
@@ -107,8 +111,8 @@ void e2b_chore_free_all(struct driver_sandbox *sandbox);
 void e2b_connect(struct driver_sandbox *sandbox, const struct driver_target *target,
     driver_connected_fn *done, void *argument);
 void e2b_connect_cancel(struct driver_sandbox *sandbox);
-void e2b_release(struct driver_sandbox *sandbox, enum driver_release release,
-    driver_done_fn *done, void *argument);
+void e2b_release(struct driver_sandbox *sandbox, enum driver_release release, driver_done_fn *done,
+    void *argument);
 
 /* e2b_life.c */
 void e2b_life_begin(struct driver_sandbox *sandbox);
@@ -119,8 +123,8 @@ void e2b_life_use(struct driver_sandbox *sandbox);
 void e2b_extend(struct driver_sandbox *sandbox, driver_done_fn *done, void *argument);
 
 /*
- * Something went wrong on the way to the sandbox. Asks the control plane what became of it and then tells all
- * processes that wait for that (e2b_process_judge).
+ * Something went wrong on the way to the sandbox. Asks the control plane what became of it and then
+ * tells all processes that wait for that (e2b_process_judge).
  */
 void e2b_life_check(struct driver_sandbox *sandbox);
 
@@ -157,8 +161,8 @@ void e2b_process_judge(struct driver_sandbox *sandbox, const struct error *gone)
 struct e2b_input;
 
 /*
- * Sends what source gives (which it takes over), or with source NULL a copy of data, and then the end. failed
- * comes at most once, when it cannot be known how much arrived.
+ * Sends what source gives (which it takes over), or with source NULL a copy of data, and then the
+ * end. failed comes at most once, when it cannot be known how much arrived.
  */
 struct e2b_input_setup {
 	struct driver_sandbox *sandbox;
@@ -184,9 +188,9 @@ void e2b_close_stream(struct driver_stream *stream);
 struct driver_operation *e2b_run(struct driver_sandbox *sandbox, char *const *argv,
     const void *input, size_t input_size, size_t max_output, driver_result_fn *done,
     void *argument);
-/* As e2b_run, in this directory; NULL: the sandbox's own. */
-struct driver_operation *e2b_run_in(struct driver_sandbox *sandbox, const char *directory,
-    char *const *argv, const void *input, size_t input_size, size_t max_output,
+/* As e2b_run, with a whole command; directory NULL is the sandbox's own. */
+struct driver_operation *e2b_run_command(struct driver_sandbox *sandbox,
+    const struct driver_command *command, const void *input, size_t input_size, size_t max_output,
     driver_result_fn *done, void *argument);
 struct driver_operation *e2b_read(struct driver_sandbox *sandbox, const char *path, uint64_t max,
     int sink, driver_done_fn *done, void *argument);
@@ -198,7 +202,8 @@ void e2b_cancel(struct driver_operation *operation);
 struct driver_operation {
 	struct driver_operation *next;
 	struct driver_sandbox *sandbox;
-	void (*destroy)(struct driver_operation *operation); /* frees what is the kind's own, and itself */
+	void (*destroy)(
+	    struct driver_operation *operation); /* frees what is the kind's own, and itself */
 };
 void e2b_operation_link(struct driver_sandbox *sandbox, struct driver_operation *operation,
     void (*destroy)(struct driver_operation *operation));

@@ -11,8 +11,8 @@
 #include "core/base/error.h"
 #include "core/base/memory.h"
 #include "core/base/number.h"
-#include "drivers/e2b_event.h"
 #include "core/json.h"
+#include "drivers/e2b_event.h"
 
 #define SIGNAL_PREFIX "signal: "
 #define CORE_SUFFIX " (core dumped)"
@@ -80,8 +80,8 @@ decode_data(const struct json_object *data, struct e2b_event *event, struct erro
 		event->kind = streams[i].kind;
 		length = (size_t)json_object_get_string_len(member);
 		event->data = memory_allocate(length / 4 * 3 + 1);
-		if (base64_decode(event->data, &event->size, json_object_get_string(member),
-			length) != 0)
+		if (base64_decode(
+			event->data, &event->size, json_object_get_string(member), length) != 0)
 			return error_set(err, ERROR_INVALID, "output that is not base64");
 		return 0;
 	}
@@ -129,7 +129,8 @@ decode_end(const struct json_object *end, struct e2b_event *event, struct error 
 		if (json_member(end, "exitCode", json_type_int) == NULL)
 			event->ended.status = 0;
 		if (event->ended.status < 0)
-			return error_set(err, ERROR_INVALID, "an end with an exit code out of range");
+			return error_set(
+			    err, ERROR_INVALID, "an end with an exit code out of range");
 		return 0;
 	}
 	status = json_text(end, "status");

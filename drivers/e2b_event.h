@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Events of a process in E2B's envd (process.proto, StartResponse and ConnectResponse), from their JSON. */
+/* Events of a process in E2B's envd (process.proto, StartResponse and ConnectResponse), from their
+ * JSON. */
 #ifndef DRIVERS_E2B_EVENT_H
 #define DRIVERS_E2B_EVENT_H
 
@@ -20,8 +21,8 @@ enum e2b_event_kind {
 
 struct e2b_event {
 	enum e2b_event_kind kind;
-	uint32_t pid;         /* START */
-	unsigned char *data;  /* OUTPUT, ERRORS and TERMINAL: what was written */
+	uint32_t pid;        /* START */
+	unsigned char *data; /* OUTPUT, ERRORS and TERMINAL: what was written */
 	size_t size;
 	struct driver_exit ended; /* END */
 };

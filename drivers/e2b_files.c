@@ -25,26 +25,27 @@
 /* Takes files as they are since then; before, in a form as browsers send it. */
 #define RAW_SINCE E2B_VERSION(0, 5, 7)
 #define BOUNDARY "rws-8b5c9d1e7f3a"
-#define FORM_HEAD                                                                                  \
-	"--" BOUNDARY "\r\n"                                                                       \
-	"Content-Disposition: form-data; name=\"file\"; filename=\"file\"\r\n"                     \
+#define FORM_HEAD                                                              \
+	"--" BOUNDARY "\r\n"                                                   \
+	"Content-Disposition: form-data; name=\"file\"; filename=\"file\"\r\n" \
 	"Content-Type: application/octet-stream\r\n\r\n"
 #define FORM_TAIL "\r\n--" BOUNDARY "--\r\n"
 
 struct e2b_copy {
 	struct driver_operation operation; /* first: a copy is an operation */
-	struct loop_timer *soon; /* tells what failed within the call */
+	struct loop_timer *soon;           /* tells what failed within the call */
 	struct error err;
 	struct http_request *request;
 	char *path;
 	driver_done_fn *done;
 	void *argument;
-	uint64_t left; /* bytes to be moved */
+	uint64_t left;              /* bytes to be moved */
 	struct pump_sink *sink;     /* of a read */
 	struct pump_source *source; /* of a write */
 	struct driver_operation *script;
-	void (*after)(struct e2b_copy *copy, const char *output); /* goes on once the script said ok */
-	char *temp; /* of a write, while it is there */
+	void (*after)(
+	    struct e2b_copy *copy, const char *output); /* goes on once the script said ok */
+	char *temp;                                     /* of a write, while it is there */
 	bool is_form, tail_sent, is_complete;
 };
 
@@ -170,14 +171,13 @@ begin_script(struct e2b_copy *copy, const char *mode, char *first, char *second,
     void (*after)(struct e2b_copy *, const char *))
 {
 	copy->after = after;
-	copy->script =
-	    run_script(copy->operation.sandbox, mode, first, second, script_done, copy);
+	copy->script = run_script(copy->operation.sandbox, mode, first, second, script_done, copy);
 }
 
 /* Starts the request for the file; call has its own part filled in. */
 static void
-open_request(struct e2b_copy *copy, const char *path, struct http_call *call,
-    const char *const *headers)
+open_request(
+    struct e2b_copy *copy, const char *path, struct http_call *call, const char *const *headers)
 {
 	struct driver_sandbox *sandbox = copy->operation.sandbox;
 	char *escaped, *url, **list;
@@ -387,16 +387,16 @@ take_temp(struct e2b_copy *copy, const char *output, struct error *err)
 	if (base64_decode(name, &size, output, length) == 0 && size > 0 && name[0] == '/')
 		copy->temp = memory_text_bounded(name, size);
 	memory_free(name);
-	return copy->temp == NULL ? error_set(err, ERROR_UNAVAILABLE, "no private file was made") : 0;
+	return copy->temp == NULL ? error_set(err, ERROR_UNAVAILABLE, "no private file was made")
+				  : 0;
 }
 
 static void
 send_file(struct e2b_copy *copy, const char *output)
 {
 	static const char *const raw[] = { "Content-Type: application/octet-stream", NULL };
-	static const char *const form[] = {
-		"Content-Type: multipart/form-data; boundary=" BOUNDARY, NULL
-	};
+	static const char *const form[] = { "Content-Type: multipart/form-data; boundary=" BOUNDARY,
+		NULL };
 	struct http_call call = { 0 };
 	struct error err;
 
@@ -427,8 +427,7 @@ e2b_write(struct driver_sandbox *sandbox, const char *path, uint64_t size, int s
 	struct e2b_copy *copy;
 
 	copy = new_copy(sandbox, path, done, argument);
-	copy->source =
-	    pump_source_new(sandbox->context.loop, source, PUMP_MAX, source_ready, copy);
+	copy->source = pump_source_new(sandbox->context.loop, source, PUMP_MAX, source_ready, copy);
 	copy->left = size;
 	if (copy->err.code == ERROR_NONE)
 		begin_script(copy, "prepare", copy->path, NULL, send_file);

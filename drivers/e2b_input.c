@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A command's input, strictly in order and never twice. Little goes with SendInput, a request a
- * piece. Much goes with StreamInput, whose pieces need no answer each: one such stream is a burst, which ends
- * with an answer once the client has nothing to say for a moment, so that it works even through
- * something that holds back a request until its end. What the first burst of a sandbox sends is kept
- * until its answer, because the server may not know StreamInput.
+ * piece. Much goes with StreamInput, whose pieces need no answer each: one such stream is a burst,
+ * which ends with an answer once the client has nothing to say for a moment, so that it works even
+ * through something that holds back a request until its end. What the first burst of a sandbox
+ * sends is kept until its answer, because the server may not know StreamInput.
  */
 #include <string.h>
 
@@ -14,10 +14,10 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "core/pump.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_driver.h"
-#include "core/json.h"
 
 /* Bytes from the descriptor that wait. */
 #define SOURCE_MAX 262144
@@ -33,9 +33,9 @@
 
 enum input_stage {
 	INPUT_IDLE,
-	INPUT_SENDING,  /* SendInput */
-	INPUT_BURST,    /* StreamInput */
-	INPUT_CLOSING,  /* CloseStdin */
+	INPUT_SENDING, /* SendInput */
+	INPUT_BURST,   /* StreamInput */
+	INPUT_CLOSING, /* CloseStdin */
 	INPUT_CLOSED,
 };
 
@@ -51,8 +51,9 @@ struct e2b_input {
 	enum input_stage stage;
 	struct http_request *request;
 	size_t sent;     /* bytes at the front that are sent and not consumed */
-	bool burst_over;   /* no more is sent in it */
-	bool acknowledged; /* and the server took it all; its connection is about to be free again */
+	bool burst_over; /* no more is sent in it */
+	bool
+	    acknowledged; /* and the server took it all; its connection is about to be free again */
 	struct loop_timer *linger;
 };
 
@@ -335,8 +336,7 @@ take_end(struct e2b_input *input, const struct connect_frame *frame)
 	http_cancel(input->request);
 	input->request = NULL;
 	loop_timer_stop(input->linger);
-	if (!succeeded && err.code == ERROR_UNSUPPORTED &&
-		   !input->sandbox->stream_input_works) {
+	if (!succeeded && err.code == ERROR_UNSUPPORTED && !input->sandbox->stream_input_works) {
 		burst_unknown(input);
 	} else {
 		log_debug("e2b: process %u takes no input: %s", input->pid,
@@ -357,7 +357,8 @@ burst_received(void *argument)
 
 	for (;;) {
 		received = http_received(input->request);
-		result = connect_decode(buffer_data(received), received->length, &frame, &needed, &err);
+		result = connect_decode(
+		    buffer_data(received), received->length, &frame, &needed, &err);
 		if (result == 0)
 			return;
 		if (result < 0) {
@@ -444,7 +445,8 @@ e2b_input_new(const struct e2b_input_setup *setup)
 	input->soon = loop_timer_new(loop, source_ready, input);
 	buffer_init(&input->data, setup->size);
 	if (setup->source >= 0) {
-		input->source = pump_source_new(loop, setup->source, SOURCE_MAX, source_ready, input);
+		input->source = pump_source_new(
+		    loop, setup->source, SOURCE_MAX, source_ready, input);
 	} else {
 		(void)buffer_append(&input->data, setup->data, setup->size);
 		loop_timer_start(input->soon, 0);

@@ -51,7 +51,8 @@ static const struct option e2b_options[] = {
 	    .type = OPTION_TEXT,
 	    .scope = OPTION_BOTH,
 	    .environment = "E2B_SANDBOX_URL",
-	    .help = "URL at which all sandboxes are reached, when it does not follow from the domain." },
+	    .help =
+		"URL at which all sandboxes are reached, when it does not follow from the domain." },
 	{ .name = "request_timeout",
 	    .type = OPTION_DURATION,
 	    .scope = OPTION_BOTH,
@@ -79,8 +80,8 @@ static const struct option e2b_options[] = {
 const struct driver_kind driver_e2b_kind = {
 	.name = "e2b",
 	/* Not DRIVER_RESUME: what a command says while nobody is connected to it is lost at E2B. */
-	.supports = DRIVER_STDIN | DRIVER_END_OF_STDIN | DRIVER_STDERR | DRIVER_BINARY | DRIVER_PTY |
-		    DRIVER_STOP | DRIVER_ADOPT | DRIVER_FLOW,
+	.supports = DRIVER_STDIN | DRIVER_END_OF_STDIN | DRIVER_STDERR | DRIVER_BINARY |
+		    DRIVER_PTY | DRIVER_STOP | DRIVER_ADOPT | DRIVER_FLOW,
 	.options = e2b_options,
 	.standard_dispose = "destroy",
 };

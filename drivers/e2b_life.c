@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * E2B ends a sandbox after its lifetime unless somebody pushes that back. We do: before an operation once
- * half of it has passed, every minute while a command runs, and at half of it when the sandbox was
- * used meanwhile, so that lifetime is a time of disuse. It is done with connect, which never shortens
- * what somebody else asked for.
+ * E2B ends a sandbox after its lifetime unless somebody pushes that back. We do: before an
+ * operation once half of it has passed, every minute while a command runs, and at half of it when
+ * the sandbox was used meanwhile, so that lifetime is a time of disuse. It is done with connect,
+ * which never shortens what somebody else asked for.
  */
 #include <string.h>
 
@@ -11,9 +11,9 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "core/json.h"
 
 #define MINUTE INT64_C(60000)
 
@@ -90,7 +90,7 @@ push_back(struct driver_sandbox *sandbox)
 	sandbox->used = false;
 	path = sandbox_path(sandbox, "/connect");
 	sandbox->extending = e2b_control_call(sandbox, "POST", path, e2b_timeout_body(sandbox),
-	    HTTP_IDEMPOTENT, sandbox->request_timeout, extended, sandbox);
+	    sandbox->request_timeout, extended, sandbox);
 	memory_free(path);
 }
 
@@ -113,9 +113,8 @@ tick(void *argument)
 	struct driver_sandbox *sandbox = argument;
 
 	loop_timer_start(sandbox->tick, tick_period(sandbox));
-	if (sandbox->processes != NULL && sandbox->extending == NULL)
-		push_back(sandbox);
-	else if (sandbox->used && is_due(sandbox))
+	if ((sandbox->processes != NULL && sandbox->extending == NULL) ||
+	    (sandbox->used && is_due(sandbox)))
 		push_back(sandbox);
 }
 
@@ -175,8 +174,8 @@ e2b_extend(struct driver_sandbox *sandbox, driver_done_fn *done, void *argument)
 
 /* What the answer to a look at the sandbox means; 0 when it runs. */
 static int
-read_state(const struct driver_sandbox *sandbox, const struct http_answer *answer,
-    struct error *err)
+read_state(
+    const struct driver_sandbox *sandbox, const struct http_answer *answer, struct error *err)
 {
 	struct json_object *object;
 	const char *state;
@@ -219,7 +218,7 @@ e2b_life_check(struct driver_sandbox *sandbox)
 	if (sandbox->checking != NULL)
 		return;
 	path = sandbox_path(sandbox, "");
-	sandbox->checking = e2b_control_call(sandbox, "GET", path, NULL, HTTP_IDEMPOTENT,
-	    sandbox->request_timeout, checked, sandbox);
+	sandbox->checking = e2b_control_call(
+	    sandbox, "GET", path, NULL, sandbox->request_timeout, checked, sandbox);
 	memory_free(path);
 }

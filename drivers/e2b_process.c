@@ -6,8 +6,8 @@
  *	a proper end of the stream without one: the end is asked for, by connecting to the pid again
  *	a broken stream     output may be lost, because envd drops what nobody is connected for
  *
- * After a broken stream a terminal is connected to again, as its user sees for himself what is missing.
- * Any other command fails: a gap in its output could pass for output.
+ * After a broken stream a terminal is connected to again, as its user sees for himself what is
+ *missing. Any other command fails: a gap in its output could pass for output.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_driver.h"
 #include "drivers/e2b_start.h"
-#include "core/json.h"
 
 /* Times a broken stream is connected to again, and ms before that, doubled each time. */
 #define CONNECTS_MAX 4
@@ -38,7 +38,7 @@
 #define KEEPALIVE_MAX 50
 
 enum e2b_process_stage {
-	STAGE_STARTING,   /* no start event yet */
+	STAGE_STARTING, /* no start event yet */
 	STAGE_RUNNING,
 	STAGE_CONNECTING, /* again, after its stream ended */
 	STAGE_JUDGING,    /* waits for what the control plane says of the sandbox */
@@ -58,7 +58,7 @@ struct e2b_process {
 	struct e2b_event pending; /* output for which there is no room yet */
 	bool has_end;             /* the end event came */
 	struct driver_exit exit;
-	bool stream_ended;        /* the envelope that ends the stream came */
+	bool stream_ended; /* the envelope that ends the stream came */
 	unsigned connects;
 	struct loop_timer *again;
 	struct error err; /* why it fails, while judging or after a broken stream */
@@ -285,14 +285,16 @@ take_frame(struct e2b_process *process, const struct connect_frame *frame)
 		return;
 	}
 	http_consume(process->request, size);
-	if (process->stage == STAGE_STARTING && (is_output(&event) || event.kind == E2B_EVENT_END)) {
+	if (process->stage == STAGE_STARTING &&
+	    (is_output(&event) || event.kind == E2B_EVENT_END)) {
 		e2b_event_free(&event);
 		error_set(&err, ERROR_UNAVAILABLE, "it does not begin with a start");
 		refuse_stream(process, &err);
 	} else if (event.kind == E2B_EVENT_START) {
 		take_start(process, event.pid);
 	} else if (event.kind == E2B_EVENT_END) {
-		/* The connection is of use again after the stream's end, but that is not waited for long. */
+		/* The connection is of use again after the stream's end, but that is not waited for
+		 * long. */
 		process->has_end = true;
 		process->exit = event.ended;
 		loop_timer_start(process->again, END_WAIT);
@@ -316,7 +318,8 @@ stream_received(void *argument)
 	process->is_taking = true;
 	do {
 		received = http_received(process->request);
-		result = connect_decode(buffer_data(received), received->length, &frame, &needed, &err);
+		result = connect_decode(
+		    buffer_data(received), received->length, &frame, &needed, &err);
 		if (result > 0)
 			take_frame(process, &frame);
 		else if (result < 0)

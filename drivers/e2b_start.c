@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The message that starts a command. JSON is UTF-8, arguments and variables are bytes: a command with
- * others in it goes through core/scripts/bytes.sh, word by word in base64.
+ * The message that starts a command. JSON is UTF-8, arguments and variables are bytes: a command
+ * with others in it goes through core/scripts/bytes.sh, word by word in base64.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "core/base/memory.h"
 #include "core/base/utf8.h"
 #include "core/driver.h"
+#include "core/json.h"
 #include "core/scripts.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_start.h"
-#include "core/json.h"
 
 /* envd keeps 16 bits of a window's size. */
 #define SIZE_MAX_CELLS 65535U
@@ -94,7 +94,8 @@ make_size(const struct driver_command *command)
 
 	size = json_object_new_object();
 	json_object_object_add(size, "cols",
-	    json_object_new_int64(command->columns > SIZE_MAX_CELLS ? SIZE_MAX_CELLS : command->columns));
+	    json_object_new_int64(
+		command->columns > SIZE_MAX_CELLS ? SIZE_MAX_CELLS : command->columns));
 	json_object_object_add(size, "rows",
 	    json_object_new_int64(command->rows > SIZE_MAX_CELLS ? SIZE_MAX_CELLS : command->rows));
 	pty = json_object_new_object();
@@ -141,8 +142,8 @@ e2b_start_body(const struct driver_command *command, const char *tag, struct err
 		json_object_object_add(body, "stdin", json_object_new_boolean(command->want_stdin));
 	if (strlen(json_print(body)) > CONNECT_PAYLOAD_MAX) {
 		json_object_put(body);
-		error_set(err, ERROR_TOO_LARGE, "the command and its environment are over %zu bytes",
-		    CONNECT_PAYLOAD_MAX);
+		error_set(err, ERROR_TOO_LARGE,
+		    "the command and its environment are over %zu bytes", CONNECT_PAYLOAD_MAX);
 		return NULL;
 	}
 	return body;

@@ -9,11 +9,11 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "core/pump.h"
 #include "core/signal_name.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_driver.h"
-#include "core/json.h"
 
 /* Bytes that wait for a reader; one event more may come on top. */
 #define SINK_MAX 65536
@@ -43,6 +43,8 @@ struct driver_stream {
 static void
 report_if_complete(struct driver_stream *stream)
 {
+	struct driver_exit exit = stream->exit;
+	struct error err = stream->err;
 	size_t i;
 
 	if (!stream->has_ended || stream->reported)
@@ -51,10 +53,11 @@ report_if_complete(struct driver_stream *stream)
 		if (stream->sinks[i] != NULL && !pump_sink_is_done(stream->sinks[i]))
 			return;
 	stream->reported = true;
+	/* Copies: the stream is closed from within. */
 	if (stream->is_known)
-		stream->events.exited(stream->argument, &stream->exit, NULL);
+		stream->events.exited(stream->argument, &exit, NULL);
 	else
-		stream->events.exited(stream->argument, NULL, &stream->err);
+		stream->events.exited(stream->argument, NULL, &err);
 }
 
 static void
@@ -148,8 +151,8 @@ open_input(struct driver_stream *stream, uint32_t pid, int fd)
 
 /* A terminal goes both ways over one pair, whose second end serves as sink and as source. */
 static int
-open_terminal(struct driver_stream *stream, uint32_t pid,
-    struct driver_descriptors *descriptors, struct error *err)
+open_terminal(struct driver_stream *stream, uint32_t pid, struct driver_descriptors *descriptors,
+    struct error *err)
 {
 	int pair[2], second;
 
@@ -241,7 +244,8 @@ e2b_resize(struct driver_stream *stream, uint32_t columns, uint32_t rows, uint32
 	if (!stream->pty || pid == 0)
 		return;
 	size = json_object_new_object();
-	json_object_object_add(size, "cols", json_object_new_int64(columns > 65535 ? 65535 : columns));
+	json_object_object_add(
+	    size, "cols", json_object_new_int64(columns > 65535 ? 65535 : columns));
 	json_object_object_add(size, "rows", json_object_new_int64(rows > 65535 ? 65535 : rows));
 	pty = json_object_new_object();
 	json_object_object_add(pty, "size", size);

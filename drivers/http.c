@@ -19,9 +19,9 @@
 #define CONNECTIONS_KEPT 16L
 
 /*
- * A descriptor of libcurl's that it wants to be watched. libcurl 7.88 closes one that is still connecting
- * before it says so, or opens the next one under its number without a word; so what is watched is a
- * duplicate, which is renewed when its number is given out again.
+ * A descriptor of libcurl's that it wants to be watched. libcurl 7.88 closes one that is still
+ * connecting before it says so, or opens the next one under its number without a word; so what is
+ * watched is a duplicate, which is renewed when its number is given out again.
  */
 struct http_socket {
 	struct http *http;
@@ -153,8 +153,8 @@ start_watch(struct http_socket *watched)
 	watched->duplicate = fcntl(watched->fd, F_DUPFD_CLOEXEC, 0);
 	if (watched->duplicate < 0)
 		log_fatal("cannot duplicate a socket: errno %d", errno);
-	watched->watch = loop_watch(watched->http->loop, watched->duplicate, watched->events,
-	    socket_ready, watched);
+	watched->watch = loop_watch(
+	    watched->http->loop, watched->duplicate, watched->events, socket_ready, watched);
 }
 
 static int

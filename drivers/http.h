@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * HTTP for drivers: one libcurl multi handle on the process's loop. A request's answer is either
- * gathered up to a limit or streamed with back-pressure; so is its body. No callback ever comes from
- * within a call of this module, nor from within libcurl: any of its functions may be called in one.
+ * gathered up to a limit or streamed with back-pressure; so is its body. No callback ever comes
+ * from within a call of this module, nor from within libcurl: any of its functions may be called in
+ * one.
  */
 #ifndef DRIVERS_HTTP_H
 #define DRIVERS_HTTP_H
@@ -27,9 +28,9 @@ struct http_setup {
 };
 
 /*
- * May the same request be sent again by this module, after a failure? What certainly did not reach the
- * server is repeated in any case, and so is what it refused with 429 and a Retry-After. The rest
- * only when doing it twice is no different from doing it once.
+ * May the same request be sent again by this module, after a failure? What certainly did not reach
+ * the server is repeated in any case, and so is what it refused with 429 and a Retry-After. The
+ * rest only when doing it twice is no different from doing it once.
  */
 enum http_repeat {
 	HTTP_ONCE,       /* not when its outcome is unknown */
@@ -47,15 +48,16 @@ enum http_outcome {
 struct http_answer {
 	enum http_outcome outcome;
 	int status; /* 0 when there was none */
-	const unsigned char *body; /* of a gathered answer and of refusals; valid during the callback */
+	const unsigned char
+	    *body; /* of a gathered answer and of refusals; valid during the callback */
 	size_t size;
-	int64_t retry_after; /* ms, -1 when the server did not say */
+	int64_t retry_after;   /* ms, -1 when the server did not say */
 	const char *next_page; /* value of the answer's X-Next-Token header, or NULL */
 };
 
 /*
- * The last callback of a request, which is then gone. err is NULL for HTTP_DONE; otherwise it says in one
- * line what happened, beginning with the status where there is one: "401: invalid API key".
+ * The last callback of a request, which is then gone. err is NULL for HTTP_DONE; otherwise it says
+ * in one line what happened, beginning with the status where there is one: "401: invalid API key".
  */
 typedef void http_done_fn(
     void *argument, const struct http_answer *answer, const struct error *err);
@@ -69,7 +71,8 @@ struct http_call {
 
 	const void *body; /* copied; or NULL */
 	size_t body_size;
-	/* Or a body that is given piece by piece with http_send; wants_more says when it takes more. */
+	/* Or a body that is given piece by piece with http_send; wants_more says when it takes
+	 * more. */
 	http_event_fn *wants_more;
 	int64_t body_length; /* of it, -1 when it is not known */
 
@@ -98,12 +101,14 @@ void http_free(struct http *http);
 /* Never NULL: what is wrong with the call is told to done. */
 struct http_request *http_start(struct http *http, const struct http_call *call);
 
-/* Gives up: no callback comes any more, the connection is closed if the request was sent. Accepts NULL. */
+/* Gives up: no callback comes any more, the connection is closed if the request was sent. Accepts
+ * NULL. */
 void http_cancel(struct http_request *request);
 
 /*
- * What was received of a streamed answer and not yet consumed; changes with any other call here. The
- * server is held up while there are HTTP_STREAM_ROOM bytes, or as many as http_expect asked for.
+ * What was received of a streamed answer and not yet consumed; changes with any other call here.
+ * The server is held up while there are HTTP_STREAM_ROOM bytes, or as many as http_expect asked
+ * for.
  */
 #define HTTP_STREAM_ROOM ((size_t)128 * 1024)
 const struct buffer *http_received(const struct http_request *request);
@@ -113,8 +118,8 @@ void http_consume(struct http_request *request, size_t size);
 void http_expect(struct http_request *request, size_t size);
 
 /*
- * While held, neither received nor done is called: what was received waits for its consumer. After the
- * hold received is called again. Without a hold done comes even when not all was consumed.
+ * While held, neither received nor done is called: what was received waits for its consumer. After
+ * the hold received is called again. Without a hold done comes even when not all was consumed.
  */
 void http_hold(struct http_request *request, bool hold);
 

@@ -12,9 +12,9 @@
 #include "core/base/error.h"
 #include "core/base/memory.h"
 #include "core/base/utf8.h"
+#include "core/json.h"
 #include "drivers/http.h"
 #include "drivers/http_answer.h"
-#include "core/json.h"
 
 /* Longer explanations are cut. */
 #define TEXT_MAX 240
@@ -66,7 +66,8 @@ clean(char out[TEXT_MAX], const char *text, size_t size)
 			out[used++] = ' ';
 		blank = false;
 		/* C1 control characters, U+0080 to U+009F. */
-		if (step == 2 && (unsigned char)text[i] == 0xc2 && (unsigned char)text[i + 1] < 0xa0)
+		if (step == 2 && (unsigned char)text[i] == 0xc2 &&
+		    (unsigned char)text[i + 1] < 0xa0)
 			continue;
 		memcpy(out + used, text + i, step);
 		used += step;

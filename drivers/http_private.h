@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The parts of drivers/http: http.c has the connection to libcurl and the loop, http_request.c the life of a
- * request, http_transfer.c what libcurl is told of one and calls back. Nothing else includes this.
+ * The parts of drivers/http: http.c has the connection to libcurl and the loop, http_request.c the
+ * life of a request, http_transfer.c what libcurl is told of one and calls back. Nothing else
+ * includes this.
  */
 #ifndef DRIVERS_HTTP_PRIVATE_H
 #define DRIVERS_HTTP_PRIVATE_H

@@ -67,7 +67,8 @@ time_left(const struct http_request *request, struct error *err)
 	int64_t total, phase;
 
 	total = left_of(call->total_timeout, request->started);
-	sending = call->wants_more != NULL && !(request->send_ended && request->sending.length == 0);
+	sending = call->wants_more != NULL &&
+		  !(request->send_ended && request->sending.length == 0);
 	phase = INT64_MAX;
 	if (request->receive_paused || request->held || (sending && request->send_paused))
 		error_clear(err);
@@ -76,7 +77,8 @@ time_left(const struct http_request *request, struct error *err)
 	else
 		phase = left_of(call->idle_timeout, request->active);
 	if (total <= phase)
-		error_set(err, ERROR_TIMEOUT, "no answer within %" PRId64 " s", call->total_timeout / 1000);
+		error_set(err, ERROR_TIMEOUT, "no answer within %" PRId64 " s",
+		    call->total_timeout / 1000);
 	else if (request->answer.status == 0 && !sending)
 		error_set(err, ERROR_TIMEOUT, "no answer within %" PRId64 " s",
 		    call->first_byte_timeout / 1000);
@@ -107,7 +109,8 @@ was_sent(const struct http_request *request)
 {
 	long size;
 
-	return curl_easy_getinfo(request->easy, CURLINFO_REQUEST_SIZE, &size) != CURLE_OK || size > 0;
+	return curl_easy_getinfo(request->easy, CURLINFO_REQUEST_SIZE, &size) != CURLE_OK ||
+	       size > 0;
 }
 
 static void
@@ -138,7 +141,8 @@ judge(struct http_request *request, CURLcode code, const struct error *timeout)
 	curl_off_t seconds;
 
 	answer->retry_after = -1;
-	if (curl_easy_getinfo(request->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0)
+	if (curl_easy_getinfo(request->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK &&
+	    seconds > 0)
 		answer->retry_after = (int64_t)seconds * 1000;
 	if (answer->status != 0 && !http_transfer_is_success(answer->status)) {
 		answer->outcome = HTTP_REFUSED;
@@ -165,14 +169,15 @@ next_attempt(const struct http_request *request)
 
 	/* What is handed out already cannot be taken back. */
 	if (request->attempts >= ATTEMPTS_MAX ||
-	    !http_answer_may_repeat(request->call.repeat, &request->answer,
-		request->call.wants_more == NULL))
+	    !http_answer_may_repeat(
+		request->call.repeat, &request->answer, request->call.wants_more == NULL))
 		return -1;
 	delay = request->answer.retry_after;
 	if (delay < 0)
 		delay = (int64_t)REPEAT_DELAY << (request->attempts - 1);
 	delay += (loop_now() + (int64_t)(uintptr_t)request / 64) % (delay / 4 + 1);
-	if (delay > RETRY_AFTER_MAX || left_of(request->call.total_timeout, request->started) <= delay)
+	if (delay > RETRY_AFTER_MAX ||
+	    left_of(request->call.total_timeout, request->started) <= delay)
 		return -1;
 	return delay;
 }
@@ -353,7 +358,8 @@ http_send_end(struct http_request *request)
 char *
 http_escape(const char *text)
 {
-	static const char unreserved[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+	static const char unreserved[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
 	static const char digits[] = "0123456789ABCDEF";
 	char *escaped, *out;
 

@@ -3,9 +3,9 @@
  * One request as libcurl sees it. Its callbacks do nothing but move bytes between libcurl and the
  * request's buffers; users are called afterwards, from the sweep of http.c.
  *
- * Streams run over HTTP/1.1, each on a connection of its own: in one HTTP/2 connection, libcurl 7.88
- * lets a paused stream block all others, and later releases take megabytes in for it. Everything else
- * uses HTTP/2 where the server offers it.
+ * Streams run over HTTP/1.1, each on a connection of its own: in one HTTP/2 connection,
+ * libcurl 7.88 lets a paused stream block all others, and later releases take megabytes in for it.
+ * Everything else uses HTTP/2 where the server offers it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,8 @@ receive_limit(const struct http_request *request)
 {
 	if (http_transfer_is_streamed(request))
 		return request->expected > HTTP_STREAM_ROOM ? request->expected : HTTP_STREAM_ROOM;
-	return http_transfer_is_success(request->answer.status) ? request->call.max_answer : REFUSAL_MAX;
+	return http_transfer_is_success(request->answer.status) ? request->call.max_answer
+								: REFUSAL_MAX;
 }
 
 static size_t
@@ -196,7 +197,8 @@ set_body(struct http_request *request)
 	const struct http_call *call = &request->call;
 	curl_off_t size;
 
-	size = call->wants_more != NULL ? (curl_off_t)call->body_length : (curl_off_t)call->body_size;
+	size = call->wants_more != NULL ? (curl_off_t)call->body_length
+					: (curl_off_t)call->body_size;
 	if (call->body != NULL || call->wants_more != NULL) {
 		(void)curl_easy_setopt(request->easy, CURLOPT_POST, 1L);
 		(void)curl_easy_setopt(request->easy, CURLOPT_POSTFIELDSIZE_LARGE, size);
@@ -205,7 +207,8 @@ set_body(struct http_request *request)
 		(void)curl_easy_setopt(request->easy, CURLOPT_SEEKFUNCTION, rewind_body);
 		(void)curl_easy_setopt(request->easy, CURLOPT_SEEKDATA, request);
 	} else if (call->repeat == HTTP_ONCE) {
-		/* Without a body rewind_body is not asked; libcurl repeats on old connections only. */
+		/* Without a body rewind_body is not asked; libcurl repeats on old connections only.
+		 */
 		(void)curl_easy_setopt(request->easy, CURLOPT_FRESH_CONNECT, 1L);
 	}
 	(void)curl_easy_setopt(request->easy, CURLOPT_CUSTOMREQUEST, call->method);
@@ -224,7 +227,8 @@ set_transfer(struct http_request *request)
 	(void)curl_easy_setopt(request->easy, CURLOPT_HTTP_VERSION,
 	    (long)(is_stream ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
 	(void)curl_easy_setopt(request->easy, CURLOPT_PIPEWAIT, is_stream ? 0L : 1L);
-	(void)curl_easy_setopt(request->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_timeout);
+	(void)curl_easy_setopt(
+	    request->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_timeout);
 	(void)curl_easy_setopt(request->easy, CURLOPT_WRITEFUNCTION, take_body);
 	(void)curl_easy_setopt(request->easy, CURLOPT_WRITEDATA, request);
 	(void)curl_easy_setopt(request->easy, CURLOPT_HEADERFUNCTION, take_header);
@@ -261,9 +265,8 @@ http_transfer_unpause(struct http_request *request)
 	if (!changed)
 		return;
 	request->active = loop_now();
-	(void)curl_easy_pause(request->easy,
-	    (request->receive_paused ? CURLPAUSE_RECV : 0) |
-		(request->send_paused ? CURLPAUSE_SEND : 0));
+	(void)curl_easy_pause(request->easy, (request->receive_paused ? CURLPAUSE_RECV : 0) |
+						 (request->send_paused ? CURLPAUSE_SEND : 0));
 }
 
 bool

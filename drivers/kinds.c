@@ -7,5 +7,6 @@
 const struct driver_kind *const driver_kinds[] = {
 	&driver_local_kind,
 	&driver_e2b_kind,
+	&driver_daytona_kind,
 	NULL,
 };

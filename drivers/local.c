@@ -112,17 +112,16 @@ report_connect_failure(struct driver_sandbox *sandbox, const struct error *err)
 static bool
 lose_all(struct driver_sandbox *sandbox, const struct error *err)
 {
-	bool closed = false;
-
-	/* cppcheck-suppress autoVariables; taken back below, unless the sandbox is gone */
-	sandbox->closed = &closed;
-	while (!closed && local_stream_lose(sandbox, err))
+	sandbox->losing = true;
+	while (!sandbox->closed && local_stream_lose(sandbox, err))
 		continue;
-	while (!closed && local_operation_lose(sandbox, err))
+	while (!sandbox->closed && local_operation_lose(sandbox, err))
 		continue;
-	if (!closed)
-		sandbox->closed = NULL;
-	return !closed;
+	sandbox->losing = false;
+	if (!sandbox->closed)
+		return true;
+	memory_free(sandbox);
+	return false;
 }
 
 static void sweep(struct driver_sandbox *sandbox);
@@ -410,8 +409,6 @@ local_open(const struct driver_context *context, struct error *err)
 static void
 local_close(struct driver_sandbox *sandbox)
 {
-	if (sandbox->closed != NULL)
-		*sandbox->closed = true;
 	local_operation_free_all(sandbox);
 	local_stream_free_all(sandbox);
 	while (sandbox->answers != NULL)
@@ -424,7 +421,10 @@ local_close(struct driver_sandbox *sandbox)
 	loop_timer_free(sandbox->finish);
 	descriptor_close(&sandbox->shape.directory);
 	memory_free(sandbox->wanted);
-	memory_free(sandbox);
+	sandbox->closed = true;
+	/* Closed by a callback of lose_all, which frees what it still asks. */
+	if (!sandbox->losing)
+		memory_free(sandbox);
 }
 
 static int

@@ -201,7 +201,7 @@ file_verb_readlink(const struct file_server *server, struct file_request *reques
 static void
 fill_times(struct timespec times[2], const struct file_change *change)
 {
-	int64_t values[2] = { change->accessed, change->modified };
+	const int64_t values[2] = { change->accessed, change->modified };
 	int i;
 
 	for (i = 0; i < 2; i++) {

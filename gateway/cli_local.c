@@ -64,7 +64,6 @@ static int
 run_program(char *const *argv, char line[OUTPUT_MAX])
 {
 	posix_spawn_file_actions_t actions;
-	extern char **environ;
 	int ends[2], status, result;
 	size_t length;
 	ssize_t got;

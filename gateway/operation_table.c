@@ -162,11 +162,13 @@ static const struct operation_field sandbox_result[] = {
 
 static const struct operation_field read_parameters[] = {
 	FIELD("path", OPERATION_PATH, true, "The file, below the root."),
-	BOUNDED("first_line", OPERATION_NUMBER, 1, INT32_MAX, NULL, "Begin with this line, counted from 1."),
+	BOUNDED("first_line", OPERATION_NUMBER, 1, INT32_MAX, NULL,
+	    "Begin with this line, counted from 1."),
 	BOUNDED("max_lines", OPERATION_NUMBER, 1, INT32_MAX, NULL, "Lines to give."),
 	BOUNDED("offset", OPERATION_SIZE, 0, TIB, "0", "Bytes to pass over."),
 	BOUNDED("max_bytes", OPERATION_SIZE, 0, 11 * KIB * KIB, "11MiB", "Bytes to give."),
-	CHOICE("encoding", "auto base64", "auto", "base64: give the content so even when it is text."),
+	CHOICE(
+	    "encoding", "auto base64", "auto", "base64: give the content so even when it is text."),
 	END,
 };
 
@@ -182,9 +184,12 @@ static const struct operation_field read_result[] = {
 static const struct operation_field write_parameters[] = {
 	FIELD("path", OPERATION_PATH, true, "The file, below the root."),
 	FIELD("content", OPERATION_BYTES, true, "All that it is to hold."),
-	FIELD("mode", OPERATION_TEXT, false, "Its mode in octal; without it that of the file that is there, or 0644."),
-	DEFAULT("parents", OPERATION_BOOLEAN, "true", "Make directories that are missing above it."),
-	DEFAULT("overwrite", OPERATION_BOOLEAN, "true", "false: refuse with EXISTS when it is there."),
+	FIELD("mode", OPERATION_TEXT, false,
+	    "Its mode in octal; without it that of the file that is there, or 0644."),
+	DEFAULT(
+	    "parents", OPERATION_BOOLEAN, "true", "Make directories that are missing above it."),
+	DEFAULT(
+	    "overwrite", OPERATION_BOOLEAN, "true", "false: refuse with EXISTS when it is there."),
 	END,
 };
 
@@ -198,7 +203,8 @@ static const struct operation_field edit_parameters[] = {
 	FIELD("path", OPERATION_PATH, true, "The file, below the root."),
 	FIELD("old", OPERATION_BYTES, true, "The text to replace, exactly as it is in the file."),
 	FIELD("new", OPERATION_BYTES, true, "What comes in its place."),
-	DEFAULT("all", OPERATION_BOOLEAN, "false", "Replace every occurrence; without it there must be just one."),
+	DEFAULT("all", OPERATION_BOOLEAN, "false",
+	    "Replace every occurrence; without it there must be just one."),
 	END,
 };
 
@@ -210,12 +216,13 @@ static const struct operation_field edit_result[] = {
 };
 
 /* What is said of everything in a tree. */
-#define ENTRY                                                                                        \
-	FIELD("path", OPERATION_PATH, true, "Its path; in a list below the listed directory."),      \
-	FIELD("type", OPERATION_TEXT, true, "file, directory, symlink or other."),                   \
-	FIELD("size", OPERATION_SIZE, true, "Bytes."),                                               \
-	FIELD("mode", OPERATION_TEXT, true, "Permissions in octal."),                                \
-	FIELD("modified", OPERATION_NUMBER, true, "When it changed last, in seconds since 1970.")
+#define ENTRY                                                                                   \
+	FIELD("path", OPERATION_PATH, true, "Its path; in a list below the listed directory."), \
+	    FIELD("type", OPERATION_TEXT, true, "file, directory, symlink or other."),          \
+	    FIELD("size", OPERATION_SIZE, true, "Bytes."),                                      \
+	    FIELD("mode", OPERATION_TEXT, true, "Permissions in octal."),                       \
+	    FIELD("modified", OPERATION_NUMBER, true,                                           \
+		"When it changed last, in seconds since 1970.")
 
 static const struct operation_field entry_fields[] = { ENTRY, END };
 
@@ -226,7 +233,8 @@ static const struct operation_field list_parameters[] = {
 	DEFAULT("include_hidden", OPERATION_BOOLEAN, "false", "List names that begin with a dot."),
 	FIELD("skip_dirs", OPERATION_LIST, false, "Names of directories to list but not to enter."),
 	FIELD("glob", OPERATION_TEXT, false, "Only paths that match: *.c, src/**/*.{c,h}."),
-	BOUNDED("limit", OPERATION_NUMBER, 1, 100000, "1000", "Entries at most, cut after sorting."),
+	BOUNDED(
+	    "limit", OPERATION_NUMBER, 1, 100000, "1000", "Entries at most, cut after sorting."),
 	END,
 };
 
@@ -267,7 +275,8 @@ static const struct operation_field path_result[] = {
 
 static const struct operation_field remove_parameters[] = {
 	FIELD("path", OPERATION_PATH, true, "What to remove, below the root."),
-	DEFAULT("recursive", OPERATION_BOOLEAN, "false", "Remove a directory with all that is in it."),
+	DEFAULT(
+	    "recursive", OPERATION_BOOLEAN, "false", "Remove a directory with all that is in it."),
 	DEFAULT("trash", OPERATION_BOOLEAN, "false", "Move it to .rws/trash instead."),
 	END,
 };
@@ -282,7 +291,8 @@ static const struct operation_field rename_parameters[] = {
 	FIELD("path", OPERATION_PATH, true, "What to rename, below the root."),
 	FIELD("to", OPERATION_PATH, true, "Its new path, below the root."),
 	DEFAULT("overwrite", OPERATION_BOOLEAN, "false", "Replace what is there."),
-	DEFAULT("parents", OPERATION_BOOLEAN, "false", "Make directories that are missing above it."),
+	DEFAULT(
+	    "parents", OPERATION_BOOLEAN, "false", "Make directories that are missing above it."),
 	END,
 };
 
@@ -291,8 +301,10 @@ static const struct operation_field search_parameters[] = {
 	DEFAULT("path", OPERATION_PATH, ".", "The directory to look in, below the root."),
 	DEFAULT("regex", OPERATION_BOOLEAN, "false", "pattern is an extended regular expression."),
 	DEFAULT("ignore_case", OPERATION_BOOLEAN, "false", "Upper and lower case are the same."),
-	FIELD("glob", OPERATION_TEXT, false, "Only in files whose path matches; without a slash, at any depth."),
-	FIELD("exclude", OPERATION_LIST, false, "Patterns of paths to leave out besides .rws, node_modules and .git."),
+	FIELD("glob", OPERATION_TEXT, false,
+	    "Only in files whose path matches; without a slash, at any depth."),
+	FIELD("exclude", OPERATION_LIST, false,
+	    "Patterns of paths to leave out besides .rws, node_modules and .git."),
 	BOUNDED("limit", OPERATION_NUMBER, 1, 10000, "200", "Matching lines at most."),
 	END,
 };
@@ -402,15 +414,16 @@ const struct operation operation_table[] = {
 	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, read_parameters, read_result, "path" },
 	{ "write", "Write a file",
 	    "Makes or replaces a file in one step. For a small change of a large file, edit is better.",
-	    OPERATION_DESTRUCTIVE | OPERATION_IDEMPOTENT, write_parameters, written_result, "path" },
+	    OPERATION_DESTRUCTIVE | OPERATION_IDEMPOTENT, write_parameters, written_result,
+	    "path" },
 	{ "edit", "Edit a file", "Replaces a text in a file by another one, in one step.",
 	    OPERATION_DESTRUCTIVE, edit_parameters, edit_result, "path old new" },
 	{ "list", "List a directory", "Lists what is in a directory, sorted by name.",
 	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, list_parameters, list_result, "path" },
 	{ "stat", "Look at a file", "Says what is known of a file without its content.",
 	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, stat_parameters, stat_result, "path" },
-	{ "mkdir", "Make a directory", "Makes a directory.",
-	    OPERATION_IDEMPOTENT, mkdir_parameters, path_result, "path" },
+	{ "mkdir", "Make a directory", "Makes a directory.", OPERATION_IDEMPOTENT, mkdir_parameters,
+	    path_result, "path" },
 	{ "remove", "Remove a file or directory",
 	    "Removes a file, a symlink or a directory. Refused with BUSY while a command runs or left processes.",
 	    OPERATION_DESTRUCTIVE, remove_parameters, remove_result, "path" },
@@ -418,7 +431,8 @@ const struct operation operation_table[] = {
 	    "Gives a file or directory another path. Refused with BUSY while a command runs or left processes.",
 	    OPERATION_DESTRUCTIVE, rename_parameters, path_result, "path to" },
 	{ "search", "Search in files", "Finds lines with a text in the files below a directory.",
-	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, search_parameters, search_result, "pattern path" },
+	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, search_parameters, search_result,
+	    "pattern path" },
 	{ "snapshot.create", "Make a snapshot",
 	    "Keeps the files of the workspace as they are now, in the sandbox. Left out are .rws, node_modules and "
 	    ".git at any depth, what exclude names, and files over max_file_bytes.",
@@ -497,7 +511,7 @@ operation_name(char out[OPERATION_NAME_MAX], const struct operation *operation, 
 {
 	size_t i;
 
-	for (i = 0; operation->name[i] != '\0' && i < OPERATION_NAME_MAX - 1; i++)
+	for (i = 0; i < OPERATION_NAME_MAX - 1 && operation->name[i] != '\0'; i++)
 		out[i] = operation->name[i] == '.' ? separator : operation->name[i];
 	out[i] = '\0';
 	return out;

@@ -257,12 +257,12 @@ rpc_batch_open(void)
 }
 
 void
-rpc_refuse(struct rpc *rpc, struct rpc_batch *batch, struct json_object *id, enum rpc_number number,
-    const char *message)
+rpc_refuse(struct rpc *rpc, struct rpc_batch *batch, struct json_object *id, int number,
+    enum error_code code, const char *message)
 {
 	struct json_object *object;
 
-	object = new_error(id, (int)number, message, error_data(ERROR_INVALID));
+	object = new_error(id, number, message, error_data(code));
 	if (batch == NULL)
 		rpc_send(rpc, object);
 	else

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "core/base/buffer.h"
+#include "core/base/error.h"
 #include "gateway/rpc.h"
 #include "gateway/rpc_feed.h"
 
-struct error;
 struct json_object;
 struct operation;
 struct loop_timer;
@@ -45,8 +45,8 @@ struct rpc_handler {
 	void (*resume)(struct rpc_call *call);
 	/* Bytes of an input request that names this call, as feed_put takes them. NULL: it takes
 	 * none. */
-	int (*input)(struct rpc_call *call, const void *data, size_t size, bool end,
-	    feed_taken_fn *taken, void *argument, struct feed_lot **lot, struct error *err);
+	int (*input)(struct rpc_call *call, const struct feed_input *input, struct feed_lot **lot,
+	    struct error *err);
 };
 
 /* How MCP sees a request; zero for plain JSON-RPC. */
@@ -132,8 +132,8 @@ struct rpc_call *rpc_call_new(struct rpc *rpc, struct rpc_batch *batch, struct j
 void rpc_call_drop(struct rpc_call *call);
 
 /* Refuses a request that made no call. */
-void rpc_refuse(struct rpc *rpc, struct rpc_batch *batch, struct json_object *id,
-    enum rpc_number number, const char *message);
+void rpc_refuse(struct rpc *rpc, struct rpc_batch *batch, struct json_object *id, int number,
+    enum error_code code, const char *message);
 
 /* A batch gathers answers from its opening until it is closed and its calls are answered. */
 struct rpc_batch *rpc_batch_open(void);

@@ -354,14 +354,14 @@ attach_start(struct rpc_call *call, struct json_object *parameters)
 }
 
 static int
-follower_input(struct rpc_call *call, const void *data, size_t size, bool end, feed_taken_fn *taken,
-    void *argument, struct feed_lot **lot, struct error *err)
+follower_input(
+    struct rpc_call *call, const struct feed_input *input, struct feed_lot **lot, struct error *err)
 {
 	struct follower *follower = call->state;
 
 	if (follower == NULL || follower->watcher == NULL)
 		return error_set(err, ERROR_NOT_FOUND, "the request has ended");
-	return job_input(follower->job, data, size, end, taken, argument, lot, err);
+	return job_input(follower->job, input, lot, err);
 }
 
 static void
@@ -373,31 +373,28 @@ input_taken(void *argument)
 	rpc_call_result(call, json_object_new_object());
 }
 
+/* To the request or the job that is named. */
 static int
-put_input(struct rpc_call *call, struct json_object *parameters, const void *data, size_t size,
+put_input(struct rpc_call *call, struct json_object *parameters, const struct feed_input *input,
     struct error *err)
 {
 	struct json_object *id;
 	struct rpc_call *other;
 	struct feed_lot *lot;
 	struct job *job;
-	bool end;
 	int result;
 
-	lot = NULL;
-	end = json_get_boolean(parameters, "end", false);
 	if (json_object_object_get_ex(parameters, "request", &id) && id != NULL) {
 		other = rpc_call_find(call->rpc, id);
 		if (other == NULL || other->handler == NULL || other->handler->input == NULL)
 			return error_set(
 			    err, ERROR_NOT_FOUND, "there is no such request that takes input");
-		result = other->handler->input(
-		    other, data, size, end, input_taken, call, &lot, err);
+		result = other->handler->input(other, input, &lot, err);
 	} else {
 		job = job_find(call->rpc->worker, json_get_number(parameters, "job", 0));
 		if (job == NULL)
 			return error_set(err, ERROR_NOT_FOUND, "there is no such job");
-		result = job_input(job, data, size, end, input_taken, call, &lot, err);
+		result = job_input(job, input, &lot, err);
 	}
 	if (result == 0)
 		call->state = lot;
@@ -407,13 +404,14 @@ put_input(struct rpc_call *call, struct json_object *parameters, const void *dat
 static void
 input_start(struct rpc_call *call, struct json_object *parameters)
 {
+	struct feed_input input = { .taken = input_taken, .argument = call };
 	struct error err;
-	size_t size;
 	char *data;
 
-	size = 0;
-	data = json_get_bytes(parameters, "data", &size);
-	if (put_input(call, parameters, data, size, &err) != 0)
+	data = json_get_bytes(parameters, "data", &input.size);
+	input.data = data;
+	input.end = json_get_boolean(parameters, "end", false);
+	if (put_input(call, parameters, &input, &err) != 0)
 		rpc_call_error(call, &err);
 	memory_text_wipe(data);
 }

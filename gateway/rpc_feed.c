@@ -17,7 +17,7 @@ struct feed_lot {
 	unsigned char *data;
 	size_t size, written;
 	bool end;
-	feed_taken_fn *taken;
+	void (*taken)(void *argument);
 	void *argument;
 };
 
@@ -162,27 +162,27 @@ feed_close(struct feed *feed)
 }
 
 int
-feed_put(struct feed *feed, const void *data, size_t size, bool end, feed_taken_fn *taken,
-    void *argument, struct feed_lot **lot, struct error *err)
+feed_put(
+    struct feed *feed, const struct feed_input *input, struct feed_lot **lot, struct error *err)
 {
 	struct feed_lot *added, **place;
 
 	if (!feed->open || feed->closed)
 		return error_set(err, ERROR_INVALID, "it takes no more input");
-	if (feed->held + size > HELD_MAX)
+	if (feed->held + input->size > HELD_MAX)
 		return error_set(err, ERROR_BUSY, "too much input waits to be taken");
 	added = memory_zeroed(1, sizeof(*added));
-	added->data = memory_allocate(size);
-	if (size > 0)
-		memcpy(added->data, data, size);
-	added->size = size;
-	added->end = end;
-	added->taken = taken;
-	added->argument = argument;
+	added->data = memory_allocate(input->size);
+	if (input->size > 0)
+		memcpy(added->data, input->data, input->size);
+	added->size = input->size;
+	added->end = input->end;
+	added->taken = input->taken;
+	added->argument = input->argument;
 	for (place = &feed->lots; *place != NULL; place = &(*place)->next)
 		continue;
 	*place = added;
-	feed->held += size;
+	feed->held += input->size;
 	if (lot != NULL)
 		*lot = added;
 	if (feed->watch != NULL)

@@ -36,9 +36,15 @@ void feed_close(struct feed *feed);
  * reads them; *lot (may be NULL) is for feed_forget. -1 when it is closed, or too much waits
  * (BUSY).
  */
-typedef void feed_taken_fn(void *argument);
-int feed_put(struct feed *feed, const void *data, size_t size, bool end, feed_taken_fn *taken,
-    void *argument, struct feed_lot **lot, struct error *err);
+struct feed_input {
+	const void *data;
+	size_t size;
+	bool end; /* nothing comes after it */
+	void (*taken)(void *argument);
+	void *argument;
+};
+int feed_put(
+    struct feed *feed, const struct feed_input *input, struct feed_lot **lot, struct error *err);
 
 /* taken is not called any more for a lot that it was not called for yet. */
 void feed_forget(struct feed_lot *lot);

@@ -370,6 +370,7 @@ struct job *
 job_start(struct worker *worker, const struct job_request *request, const struct job_events *events,
     void *argument, struct job_watcher **watcher)
 {
+	struct feed_input given = { 0 };
 	struct job *job, **place;
 	unsigned i;
 
@@ -393,9 +394,11 @@ job_start(struct worker *worker, const struct job_request *request, const struct
 	}
 	job->settle = loop_timer_new(worker->loop, settle_expired, job);
 	job->input = feed_new(worker->loop, true);
-	if (request->input_size > 0 || !request->input_open)
-		(void)feed_put(job->input, request->input, request->input_size,
-		    !request->input_open, NULL, NULL, NULL, NULL);
+	given.data = request->input;
+	given.size = request->input_size;
+	given.end = !request->input_open;
+	if (given.size > 0 || given.end)
+		(void)feed_put(job->input, &given, NULL, NULL);
 	*watcher = add_watcher(job, events, argument);
 	(*watcher)->owner = true;
 	for (place = &worker->jobs; *place != NULL; place = &(*place)->next)
@@ -468,12 +471,11 @@ job_resume(struct job *job)
 }
 
 int
-job_input(struct job *job, const void *data, size_t size, bool end, feed_taken_fn *taken,
-    void *argument, struct feed_lot **lot, struct error *err)
+job_input(struct job *job, const struct feed_input *input, struct feed_lot **lot, struct error *err)
 {
 	if (job->ended)
 		return error_set(err, ERROR_NOT_FOUND, "job %u has ended", job->number);
-	if (feed_put(job->input, data, size, end, taken, argument, lot, err) != 0)
+	if (feed_put(job->input, input, lot, err) != 0)
 		return error_wrap(err, "job %u", job->number);
 	return 0;
 }

@@ -74,8 +74,8 @@ void job_unwatch(struct job_watcher *watcher);
 void job_resume(struct job *job);
 
 /* Queues bytes for its stdin, as feed_put does; -1 also when it has ended. */
-int job_input(struct job *job, const void *data, size_t size, bool end, feed_taken_fn *taken,
-    void *argument, struct feed_lot **lot, struct error *err);
+int job_input(
+    struct job *job, const struct feed_input *input, struct feed_lot **lot, struct error *err);
 
 void job_signal(struct job *job, int number);
 void job_abort(struct job *job);

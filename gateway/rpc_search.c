@@ -110,10 +110,10 @@ include_expression(const char *glob, struct error *err)
 
 static void
 start_task(struct search *search, struct json_object *parameters, char *directory, char *include,
-    char *exclude)
+    const struct snapshot_exclude *exclude)
 {
 	char root[] = ".", text[] = "text", expression[] = "expression", any[] = "any";
-	char exact[] = "exact", limit[24], *pattern, *arguments[9];
+	char exact[] = "exact", limit[24], *pattern, *arguments[10];
 	struct task_setup setup = { 0 };
 
 	pattern = memory_text(json_get_text(parameters, "pattern", ""));
@@ -125,8 +125,9 @@ start_task(struct search *search, struct json_object *parameters, char *director
 	arguments[4] = limit;
 	arguments[5] = pattern;
 	arguments[6] = include;
-	arguments[7] = exclude;
-	arguments[8] = NULL;
+	arguments[7] = exclude->exclude;
+	arguments[8] = exclude->hold;
+	arguments[9] = NULL;
 	setup.script = "search";
 	setup.arguments = arguments;
 	setup.max = OUTPUT_MAX;
@@ -152,7 +153,7 @@ search_start(struct rpc_call *call, struct json_object *parameters)
 		search->limit = json_get_number(parameters, "limit", LIMIT_STANDARD);
 		call->state = search;
 		directory = file_call_path(parameters, "path", ".");
-		start_task(search, parameters, directory, include, exclude.exclude);
+		start_task(search, parameters, directory, include, &exclude);
 		memory_free(directory);
 	}
 	snapshot_exclude_free(&exclude);

@@ -375,14 +375,14 @@ export_start(struct rpc_call *call, struct json_object *parameters)
 }
 
 static int
-import_input(struct rpc_call *call, const void *data, size_t size, bool end, feed_taken_fn *taken,
-    void *argument, struct feed_lot **lot, struct error *err)
+import_input(
+    struct rpc_call *call, const struct feed_input *input, struct feed_lot **lot, struct error *err)
 {
 	struct operation_state *state = call->state;
 
 	if (state == NULL || state->snapshot == NULL)
 		return error_set(err, ERROR_NOT_FOUND, "the import has ended");
-	return feed_put(state->input, data, size, end, taken, argument, lot, err);
+	return feed_put(state->input, input, lot, err);
 }
 
 const struct rpc_handler rpc_snapshot_handlers[] = {

@@ -11,6 +11,7 @@
 
 #include "core/base/base64.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "gateway/operation_table.h"
 #include "gateway/rpc_call.h"
@@ -242,6 +243,8 @@ rpc_call_start(
 		rpc_call_error(call, &err);
 	} else {
 		call->handler = rpc_handler_find(operation->name);
+		if (call->handler == NULL)
+			log_fatal("operation %s has no handler", operation->name);
 		call->handler->start(call, given);
 	}
 	json_object_put(given);

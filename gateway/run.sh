@@ -46,7 +46,10 @@ write_configuration() {
 	echo "[login sandbox]"
 	echo "driver = local"
 	for key in "$home"/.ssh/id_*.pub; do
-		echo "key = $(cat "$key")"
+		# Kinds of keys that rwsd refuses would keep it from starting.
+		case $(cat "$key") in
+		ssh-ed25519\ * | ecdsa-sha2-* | sk-* | ssh-rsa\ *) echo "key = $(cat "$key")" ;;
+		esac
 	done
 }
 
@@ -75,5 +78,6 @@ if [ ! -e "$configuration" ]; then
 	mv "$configuration.new" "$configuration"
 fi
 echo "configuration: $configuration"
-echo "in another terminal: ssh -p $port sandbox@127.0.0.1"
-exec "$build/rwsd" -f "$configuration" -o "listen=127.0.0.1:$port"
+# Said once it is true: making the first host keys takes a moment.
+"$build/rwsd" -f "$configuration" -o "listen=127.0.0.1:$port" 2>&1 |
+	sed -u "/ listening on /a in another terminal: ssh -p $port sandbox@127.0.0.1"

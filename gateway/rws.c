@@ -114,6 +114,7 @@ take_options(struct cli *cli, char ***words, struct error *err)
 static int
 take_target(struct cli *cli, char ***words, struct error *err)
 {
+	const char *first = **words;
 	int count;
 
 	cli->operation = find_operation(*words, &count);
@@ -121,12 +122,12 @@ take_target(struct cli *cli, char ***words, struct error *err)
 		*words += count;
 		cli->destination = **words;
 	} else {
-		cli->destination = **words;
+		cli->destination = first;
 		cli->operation = find_operation(*words + 1, &count);
 		if (cli->operation == NULL)
 			return error_set(err, ERROR_INVALID, "there is no operation %s",
-			    strchr(**words, '@') == NULL || (*words)[1] == NULL ? **words
-										: (*words)[1]);
+			    strchr(first, '@') == NULL || (*words)[1] == NULL ? first
+									      : (*words)[1]);
 		*words += count;
 	}
 	if (cli->destination == NULL || *cli->destination == '-')

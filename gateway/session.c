@@ -46,6 +46,8 @@
 /* libssh reads 4 KiB at a time: how many reads before others get their turn. */
 #define READS_A_ROUND 64
 #define ROUNDS_A_PUMP 8
+/* The most that a packet has beside its payload: lengths, padding and authentication code. */
+#define PACKET_OVERHEAD 96
 /* ms that a client has to hang up by itself when the gateway is going down. */
 #define LINGER 1000
 
@@ -84,7 +86,8 @@ session_send_worker(struct session *self, struct message *message)
 }
 
 static int
-set_option(struct session *self, enum ssh_bind_options_e option, const void *value, const char *what)
+set_option(
+    struct session *self, enum ssh_bind_options_e option, const void *value, const char *what)
 {
 	if (value == NULL || ssh_bind_options_set(self->bind, option, value) == SSH_OK)
 		return 0;
@@ -100,7 +103,8 @@ take_start(void *argument, struct message *message, struct error *err)
 
 	if (session_start_decode(message, &self->start, err) != 0)
 		return -1;
-	if (set_option(self, SSH_BIND_OPTIONS_PROCESS_CONFIG, &no, "configuration files off") != 0 ||
+	if (set_option(self, SSH_BIND_OPTIONS_PROCESS_CONFIG, &no, "configuration files off") !=
+		0 ||
 	    set_option(self, SSH_BIND_OPTIONS_KEY_EXCHANGE,
 		self->start.kex == NULL ? standard_kex : self->start.kex, "kex") != 0 ||
 	    set_option(self, SSH_BIND_OPTIONS_CIPHERS_C_S, self->start.ciphers, "ciphers") != 0 ||
@@ -177,6 +181,8 @@ connection_ready(void *argument, unsigned events)
 	/* session_pump, which follows every wait, does the work. */
 	if ((events & LOOP_HANGUP) != 0)
 		self->hung_up = true;
+	if ((events & LOOP_WRITE) != 0)
+		self->sendable = true;
 }
 
 static int
@@ -194,15 +200,16 @@ take_connection(void *argument, struct message *message, struct error *err)
 	if (self->ssh == NULL || self->event == NULL)
 		return error_set(err, ERROR_UNAVAILABLE, "out of memory");
 	if (ssh_bind_accept_fd(self->bind, self->ssh, self->connection.fd) != SSH_OK)
-		return error_set(err, ERROR_UNAVAILABLE, "start SSH: %s", ssh_get_error(self->bind));
+		return error_set(
+		    err, ERROR_UNAVAILABLE, "start SSH: %s", ssh_get_error(self->bind));
 	ssh_set_blocking(self->ssh, 0);
 	ssh_set_counters(self->ssh, NULL, &self->counter);
 	ssh_set_auth_methods(self->ssh, SSH_AUTH_METHOD_PUBLICKEY);
 	/* Sends our banner, and makes the poll context that the session is added to the event with. */
 	if (ssh_handle_key_exchange(self->ssh) == SSH_ERROR ||
 	    ssh_event_add_session(self->event, self->ssh) != SSH_OK)
-		return error_set(err, ERROR_UNAVAILABLE, "watch the connection: %s",
-		    ssh_get_error(self->ssh));
+		return error_set(
+		    err, ERROR_UNAVAILABLE, "watch the connection: %s", ssh_get_error(self->ssh));
 	/* A duplicate is watched: libssh closes its own at a time of its choosing. */
 	self->watched = fcntl(self->connection.fd, F_DUPFD_CLOEXEC, 0);
 	if (self->watched < 0)
@@ -229,7 +236,8 @@ take_drain(void *argument, struct message *message, struct error *err)
 		return 0;
 	}
 	self->draining = true;
-	channels_announce(self, "\r\nrws: the gateway is going down; this connection will be closed.\r\n");
+	channels_announce(
+	    self, "\r\nrws: the gateway is going down; this connection will be closed.\r\n");
 	return 0;
 }
 
@@ -353,13 +361,37 @@ session_opened(struct session *self, int worker)
 	loop_timer_start(self->alive, self->start.alive_interval);
 }
 
+uint64_t
+session_unsent(const struct session *self)
+{
+	return self->counter.out_bytes - self->sent.out_bytes +
+	       (self->counter.out_packets - self->sent.out_packets) * PACKET_OVERHEAD;
+}
+
+/*
+ * How often libssh may read before others have their turn. It answers what it reads, and a client that
+ * asks without end and takes no answers would fill our memory: with too much to be sent, it reads only
+ * as often as the socket takes something, which is less than that makes room for.
+ */
+static int
+count_reads(struct session *self)
+{
+	bool sendable = self->sendable;
+
+	self->sendable = false;
+	if (session_unsent(self) <= SESSION_UNSENT_MAX)
+		return READS_A_ROUND;
+	return sendable || self->hung_up ? 1 : 0;
+}
+
 /* Lets libssh read, handle and send packets until nothing is left or others should have their turn. */
 static void
 run_packets(struct session *self)
 {
-	int i, result;
+	int i, reads, result;
 
-	for (i = 0; i < READS_A_ROUND && !self->dead; i++) {
+	reads = count_reads(self);
+	for (i = 0; i < reads && !self->dead; i++) {
 		if (self->stage != SESSION_OPEN)
 			hurry_acknowledgement(self->connection.fd);
 		result = ssh_event_dopoll(self->event, 0);
@@ -372,8 +404,9 @@ run_packets(struct session *self)
 			break;
 	}
 	self->more = i == READS_A_ROUND;
-	self->writable =
-	    !self->dead && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) == 0;
+	self->writable = !self->dead && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) == 0;
+	if (self->writable)
+		self->sent = self->counter;
 }
 
 static void
@@ -397,6 +430,13 @@ advance_exchange(struct session *self)
 static bool
 pump_once(struct session *self)
 {
+	/* Requests to log in that are here come first: libssh queues what it reads without limit. */
+	if (self->stage == SESSION_LOGGING_IN)
+		session_auth_advance(self);
+	if (self->pending != NULL) {
+		self->dead = self->hung_up;
+		return false;
+	}
 	run_packets(self);
 	if (self->dead)
 		return false;
@@ -414,8 +454,8 @@ watch_connection(struct session *self)
 {
 	unsigned events;
 
-	events = LOOP_READ;
-	if ((ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) != 0)
+	events = self->pending != NULL || session_unsent(self) > SESSION_UNSENT_MAX ? 0 : LOOP_READ;
+	if (self->pending == NULL && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) != 0)
 		events |= LOOP_WRITE;
 	loop_watch_change(self->watch, events);
 	channels_watch(self);

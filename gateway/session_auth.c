@@ -115,7 +115,8 @@ pin_user(struct session *session, const char *user)
 		session->user = memory_text(user);
 	if (session->user != NULL && user != NULL && strcmp(session->user, user) == 0)
 		return true;
-	log_info("the user name changed during authentication, from %s", session->connection.address);
+	log_info(
+	    "the user name changed during authentication, from %s", session->connection.address);
 	session_disconnect(session, "Change of username not allowed");
 	return false;
 }

@@ -44,7 +44,8 @@ struct link {
 	struct link_files *files;
 };
 
-static const char *const standard_accept[] = { "LANG", "LC_*", "TERM", "COLORTERM", "GIT_PROTOCOL" };
+static const char *const standard_accept[] = { "LANG", "LC_*", "TERM", "COLORTERM",
+	"GIT_PROTOCOL" };
 
 static struct entry *
 find_entry(struct link *link, uint32_t id)
@@ -171,9 +172,11 @@ make_environment(const struct link *link, const struct command_start *start)
 	for (i = 0; start->environment[i] != NULL; i++)
 		if (accepts(link->worker->settings, start->environment[i]))
 			environment = memory_list_add(environment, count++, start->environment[i]);
-	for (i = 0; link->restrictions.environment != NULL && link->restrictions.environment[i] != NULL;
+	for (i = 0;
+	     link->restrictions.environment != NULL && link->restrictions.environment[i] != NULL;
 	     i++)
-		environment = memory_list_add(environment, count++, link->restrictions.environment[i]);
+		environment = memory_list_add(
+		    environment, count++, link->restrictions.environment[i]);
 	if (link->restrictions.command != NULL && start->command != NULL) {
 		original = memory_text_format("SSH_ORIGINAL_COMMAND=%s", start->command);
 		environment = memory_list_add(environment, count++, original);
@@ -221,8 +224,8 @@ start_rpc(struct link *link, const struct command_start *start)
 
 	entry = add_entry(link, start->id);
 	environment = make_environment(link, start);
-	entry->rpc =
-	    rpc_open(link->worker, environment, rpc_ended, entry, &descriptors, &ended.failure);
+	entry->rpc = rpc_open(
+	    link->worker, environment, rpc_ended, entry, &descriptors, &ended.failure);
 	memory_list_free(environment);
 	if (entry->rpc != NULL) {
 		send_started(entry, &descriptors);
@@ -274,7 +277,8 @@ take_start(void *argument, struct message *message, struct error *err)
 		return -1;
 	result = 0;
 	if (link->entry_count >= COMMANDS_MAX || find_entry(link, start.id) != NULL)
-		result = error_set(err, ERROR_INVALID, "the session started command %u out of turn", start.id);
+		result = error_set(
+		    err, ERROR_INVALID, "the session started command %u out of turn", start.id);
 	else if (start.kind == COMMAND_RWS && link->restrictions.command == NULL)
 		start_rpc(link, &start);
 	else
@@ -310,8 +314,8 @@ take_resize(void *argument, struct message *message, struct error *err)
 		return -1;
 	entry = find_entry(argument, resize.id);
 	if (entry != NULL && entry->command != NULL)
-		command_resize(entry->command, resize.columns, resize.rows, resize.x_pixels,
-		    resize.y_pixels);
+		command_resize(
+		    entry->command, resize.columns, resize.rows, resize.x_pixels, resize.y_pixels);
 	return 0;
 }
 

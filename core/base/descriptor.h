@@ -31,6 +31,7 @@ int descriptor_pipe(int ends[2], struct error *err);
 int descriptor_write(int fd, const void *data, size_t size, struct error *err);
 
 /* The whole of a file of at most max bytes as a new terminated text; *size may be NULL. */
-char *descriptor_read_file(int directory, const char *path, size_t max, size_t *size, struct error *err);
+char *descriptor_read_file(
+    int directory, const char *path, size_t max, size_t *size, struct error *err);
 
 #endif

@@ -275,9 +275,10 @@ int
 message_end(struct message *message, struct error *err)
 {
 	if (message->failed)
-		return error_set(err, ERROR_INVALID, "message %u is cut short or malformed", message->type);
+		return error_set(
+		    err, ERROR_INVALID, "message %u is cut short or malformed", message->type);
 	if (message->payload.length != 0)
-		return error_set(err, ERROR_INVALID, "message %u has %zu bytes too many", message->type,
-		    message->payload.length);
+		return error_set(err, ERROR_INVALID, "message %u has %zu bytes too many",
+		    message->type, message->payload.length);
 	return 0;
 }

@@ -47,7 +47,7 @@ void message_put_u64(struct message *message, uint64_t value);
 void message_put_i64(struct message *message, int64_t value);
 void message_put_bool(struct message *message, bool value);
 void message_put_bytes(struct message *message, const void *data, size_t size);
-void message_put_text(struct message *message, const char *text); /* NULL is sent as no text */
+void message_put_text(struct message *message, const char *text);  /* NULL is sent as no text */
 void message_put_list(struct message *message, char *const *list); /* NULL-ended; NULL is empty */
 void message_put_error(struct message *message, const struct error *err);
 

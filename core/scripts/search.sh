@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: ISC
 # Looks for lines in the files below a directory.
 #
-# Arguments: ROOT DIRECTORY KIND CASE MAX PATTERN INCLUDE EXCLUDE: DIRECTORY below the root; KIND "text" or
-# "expression" (extended); CASE "any" or "exact"; MAX matches in all; INCLUDE and EXCLUDE extended
-# regular expressions for "./PATH" from DIRECTORY, "" for all and none.
+# Arguments: ROOT DIRECTORY KIND CASE MAX PATTERN INCLUDE EXCLUDE HOLD: DIRECTORY below the root; KIND "text" or
+# "expression" (extended); CASE "any" or "exact"; MAX matches in all; INCLUDE, EXCLUDE and HOLD
+# extended regular expressions for "./PATH" from DIRECTORY, "" for all and none: of a directory that
+# HOLD matches, the contents are left out.
 # Output: "./PATH" NUL "LINE:TEXT" newline for each match, at most MAX + 1 of them and 4 MiB; binary files
 # are passed over. On failure a last line "error CODE TEXT" on stderr, exit status 1.
 set -eu
@@ -37,6 +38,7 @@ cd -- "$directory"
 include=$7
 [ -n "$include" ] || include='.*'
 # shellcheck disable=SC2086 # no argument at all rather than an empty one
-{ find . -regextype posix-extended -mindepth 1 -regex "$8" -prune -o -type f -regex "$include" \
+{ find . -regextype posix-extended -mindepth 1 -regex "$8" -prune -o \
+    -type d -regex "$9" -prune -o -type f -regex "$include" \
     -print0 | sort -z | xargs -0 -r grep -nHIZ $kind $ignore -m "$(($5 + 1))" -e "$6" -- || :; } 2>/dev/null |
 	head -n "$(($5 + 1))" | head -c 4194304

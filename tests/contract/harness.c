@@ -447,7 +447,7 @@ contract_command_start(
 		.keep_background = start->keep_background,
 		.kill_grace = start->kill_grace,
 	};
-	struct wrapped_setup setup = { 0 };
+	struct wrapped_setup setup = { contract->loop, contract->driver, contract->sandbox };
 
 	memset(command, 0, sizeof(*command));
 	command->contract = contract;
@@ -458,15 +458,11 @@ contract_command_start(
 	command->stopped = start->stopped;
 	start_output(command, &command->output);
 	start_output(command, &command->errors);
-	setup.loop = contract->loop;
-	setup.driver = contract->driver;
-	setup.sandbox = contract->sandbox;
 	if (contract_supports(DRIVER_GROUP))
 		command->stream = contract->driver->start(
 		    contract->sandbox, &request, &command_events, command);
 	else
 		command->wrapped = wrapped_start(&setup, &request, &command_events, command);
-	assert_true(command->stream != NULL || command->wrapped != NULL);
 	assert_false(command->started || command->exited);
 	memory_list_free(argv);
 	memory_list_free(environment);

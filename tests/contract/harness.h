@@ -117,8 +117,7 @@ void contract_command_forget(
     struct contract_command *command); /* its stream went with the driver */
 void contract_command_resume(struct contract_command *command);
 void contract_command_signal(struct contract_command *command, int number);
-void contract_command_resize(
-    struct contract_command *command, uint32_t columns, uint32_t rows);
+void contract_command_resize(struct contract_command *command, uint32_t columns, uint32_t rows);
 void contract_command_end_input(struct contract_command *command);
 void contract_command_type(struct contract_command *command, const char *text);
 

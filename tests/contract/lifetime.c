@@ -158,7 +158,7 @@ destroying_leaves_nothing(void **state)
 	must_connect(NULL);
 	assert_true(contract.created);
 	assert_string_not_equal(contract.id, id);
-	contract_check(&contract, "ls -A", 0, "");
+	contract_check(&contract, "test ! -e file && test ! -e a", 0, "");
 	memory_free(id);
 }
 
@@ -249,10 +249,15 @@ closing_with_everything_under_way_is_silent(void **state)
 	assert_non_null(contract.driver->run(contract.sandbox, argv, "", 0, 1, NULL, NULL));
 	memory_list_free(argv);
 	contract.driver->extend(contract.sandbox, must_not_come, NULL);
+	/* What core makes of a stream does not outlive the driver. */
+	if (!contract_supports(DRIVER_GROUP))
+		contract_command_free(&command);
 	contract_reopen(&contract);
-	contract_wait(&contract, &command.output.ended);
-	assert_false(command.exited);
-	contract_command_forget(&command);
+	if (contract_supports(DRIVER_GROUP)) {
+		contract_wait(&contract, &command.output.ended);
+		assert_false(command.exited);
+		contract_command_forget(&command);
+	}
 	must_connect(NULL);
 }
 

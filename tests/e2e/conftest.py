@@ -22,7 +22,7 @@ def pytest_configure(config):
 
 
 def pytest_generate_tests(metafunc):
-    """A file that says DRIVERS = ("local", "e2b") runs on each of these; others run on local."""
+    """A file that says DRIVERS = ("local", "e2b", "daytona") runs on each of these; others run on local."""
     if "provider" not in metafunc.fixturenames:
         return
     drivers = getattr(metafunc.module, "DRIVERS", ("local",))

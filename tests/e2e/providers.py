@@ -25,32 +25,24 @@ class Local:
         pass
 
 
-class FakeE2b:
-    """tests/fake/e2b as a process of its own; tests/fake/README.md describes its control endpoint."""
+class Fake:
+    """A fake of tests/fake as a process of its own; tests/fake/README.md describes its control endpoint."""
 
-    name = "e2b"
-    key = "e2b_0123456789abcdef"
+    name = key = ""
+    alive = ("running", "paused")
 
     def __init__(self):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="fake-e2b-"))
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix=f"fake-{self.name}-"))
         self.directory.chmod(0o755)
         # pylint: disable=consider-using-with # stop() ends it
         self.process = subprocess.Popen(
-            ["/usr/bin/python3", "-m", "tests.fake.e2b", "--root", self.directory],
+            ["/usr/bin/python3", "-m", f"tests.fake.{self.name}", "--root", self.directory],
             cwd=TOP,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         self.url = re.search(r"http://\S+", self.process.stdout.readline()).group(0)
-
-    def login(self):
-        return {
-            "driver": "e2b",
-            "api_key": self.key,
-            "api_url": self.url,
-            "sandbox_url": self.url,
-        }
 
     def stop(self):
         self.process.stdin.close()
@@ -91,7 +83,7 @@ class FakeE2b:
         """The sandboxes that are there now."""
         found = self.call("GET", "sandboxes")
         found = found["sandboxes"] if isinstance(found, dict) else found
-        return [sandbox for sandbox in found if sandbox["state"] in ("running", "paused")]
+        return [sandbox for sandbox in found if sandbox["state"] in self.alive]
 
     def end_sandbox(self, how="kill"):
         for sandbox in self.sandboxes():
@@ -104,4 +96,30 @@ class FakeE2b:
         self.call("POST", "reset")
 
 
-PROVIDERS = {"local": Local, "e2b": FakeE2b}
+class FakeE2b(Fake):
+    """E2B's control plane and envd."""
+
+    name = "e2b"
+    key = "e2b_0123456789abcdef"
+
+    def login(self):
+        return {
+            "driver": "e2b",
+            "api_key": self.key,
+            "api_url": self.url,
+            "sandbox_url": self.url,
+        }
+
+
+class FakeDaytona(Fake):
+    """Daytona's control plane and toolbox."""
+
+    name = "daytona"
+    key = "dtn_0123456789abcdef"
+    alive = ("started", "stopped", "starting", "stopping", "creating")
+
+    def login(self):
+        return {"driver": "daytona", "api_key": self.key, "api_url": f"{self.url}/api"}
+
+
+PROVIDERS = {"local": Local, "e2b": FakeE2b, "daytona": FakeDaytona}

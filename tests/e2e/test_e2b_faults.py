@@ -300,7 +300,7 @@ def test_streamed_input_that_is_unimplemented_is_sent_in_pieces(gateway, provide
     ("path", "action"),
     [
         ("Process/StreamInput", {"drop": "after"}),
-        ("Process/StreamInput", {"request_bytes": 100000}),
+        ("Process/StreamInput", {"request_bytes": 1000}),
         ("Process/SendInput", {"drop": "after"}),
         ("Process/SendInput", {"drop": "before"}),
         ("Process/SendInput", {"error": "html", "after": True}),

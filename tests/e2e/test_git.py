@@ -6,7 +6,7 @@ import os
 import pytest
 from clients import git, ssh
 
-DRIVERS = ("local", "e2b")
+DRIVERS = ("local", "e2b", "daytona")
 
 REMOTE = "ssh://sandbox@gateway"
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from clients import TIMEOUT, environment, ssh, ssh_command, ssh_options
 
-DRIVERS = ("local", "e2b")
+DRIVERS = ("local", "e2b", "daytona")
 
 
 @pytest.fixture(name="tree")

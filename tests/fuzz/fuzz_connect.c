@@ -34,7 +34,8 @@ take_frame(const struct connect_frame *frame, struct reading *reading)
 		return;
 	reading->events++;
 	reading->bytes += event.size;
-	if (event.kind == E2B_EVENT_END && !event.ended.signaled && (event.ended.status & ~255) != 0)
+	if (event.kind == E2B_EVENT_END && !event.ended.signaled &&
+	    (event.ended.status & ~255) != 0)
 		__builtin_trap();
 	e2b_event_free(&event);
 }

@@ -86,8 +86,8 @@ flush(struct connection *connection)
 		buffer_consume(&connection->out, (size_t)written);
 	else if (written < 0 && errno != EAGAIN)
 		connection->closing = true;
-	loop_watch_change(connection->watch,
-	    connection->out.length > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+	loop_watch_change(
+	    connection->watch, connection->out.length > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
 }
 
 static void
@@ -174,7 +174,8 @@ http_server_new(struct loop *loop, http_answer_fn *answer, void *argument)
 	server->argument = argument;
 	server->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(server->fd, (struct sockaddr *)&address, size) != 0 || listen(server->fd, 16) != 0 ||
+	if (bind(server->fd, (struct sockaddr *)&address, size) != 0 ||
+	    listen(server->fd, 16) != 0 ||
 	    getsockname(server->fd, (struct sockaddr *)&address, &size) != 0)
 		log_fatal("no test server: errno %d", errno);
 	server->url = memory_text_format("http://127.0.0.1:%u", ntohs(address.sin_port));

@@ -17,7 +17,7 @@ struct http_exchange {
 	const char *head; /* from the request line to the empty line */
 	const void *body; /* chunked ones decoded no further than that they are complete */
 	size_t body_size;
-	unsigned number;      /* of all requests, from 1 */
+	unsigned number;        /* of all requests, from 1 */
 	unsigned on_connection; /* of this connection, from 1 */
 };
 

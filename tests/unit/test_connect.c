@@ -79,10 +79,8 @@ a_compressed_message_is_refused(void **state)
 	size_t needed;
 
 	(void)state;
-	assert_int_equal(
-	    connect_decode(ENVELOPE("\1", "\2", "{}"), 7, &frame, &needed, &err), -1);
-	assert_int_equal(
-	    connect_decode(ENVELOPE("\3", "\2", "{}"), 7, &frame, &needed, &err), -1);
+	assert_int_equal(connect_decode(ENVELOPE("\1", "\2", "{}"), 7, &frame, &needed, &err), -1);
+	assert_int_equal(connect_decode(ENVELOPE("\3", "\2", "{}"), 7, &frame, &needed, &err), -1);
 }
 
 static void
@@ -120,7 +118,9 @@ an_end_of_stream_tells_success_or_the_error(void **state)
 	assert_int_equal(decode_end("{}", &err), 0);
 	assert_int_equal(decode_end("{\"metadata\":{\"k\":[\"v\"]}}\n", &err), 0);
 	assert_int_equal(
-	    decode_end("{\"error\":{\"code\":\"not_found\",\"message\":\"no\\nsuch\\u001bthing\"}}", &err), -1);
+	    decode_end(
+		"{\"error\":{\"code\":\"not_found\",\"message\":\"no\\nsuch\\u001bthing\"}}", &err),
+	    -1);
 	assert_int_equal(err.code, ERROR_NOT_FOUND);
 	assert_string_equal(err.message, "no such thing");
 	assert_int_equal(decode_end("{\"error\":{}}", &err), -1);
@@ -188,14 +188,16 @@ output_is_told_by_its_stream_and_byte_for_byte(void **state)
 static void
 output_that_is_not_base64_is_refused(void **state)
 {
-	static const char *const malformed[] = { "A", "AP8", "AP8K=", "A P8", "AP8K\\u0000AAA", "_-8=" };
+	static const char *const malformed[] = { "A", "AP8", "AP8K=", "A P8", "AP8K\\u0000AAA",
+		"_-8=" };
 	struct e2b_event event;
 	char json[128];
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
-		snprintf(json, sizeof(json), "{\"event\":{\"data\":{\"stdout\":\"%s\"}}}", malformed[i]);
+		snprintf(
+		    json, sizeof(json), "{\"event\":{\"data\":{\"stdout\":\"%s\"}}}", malformed[i]);
 		if (decode_event(json, &event) == 0)
 			fail_msg("taken: %s", json);
 	}
@@ -208,11 +210,14 @@ an_exit_without_a_code_is_a_success(void **state)
 
 	(void)state;
 	assert_int_equal(
-	    decode_event("{\"event\":{\"end\":{\"exited\":true,\"status\":\"exit status 0\"}}}", &event), 0);
+	    decode_event(
+		"{\"event\":{\"end\":{\"exited\":true,\"status\":\"exit status 0\"}}}", &event),
+	    0);
 	assert_int_equal(event.kind, E2B_EVENT_END);
 	assert_false(event.ended.signaled);
 	assert_int_equal(event.ended.status, 0);
-	assert_int_equal(decode_event("{\"event\":{\"end\":{\"exitCode\":255,\"exited\":true}}}", &event), 0);
+	assert_int_equal(
+	    decode_event("{\"event\":{\"end\":{\"exitCode\":255,\"exited\":true}}}", &event), 0);
 	assert_int_equal(event.ended.status, 255);
 }
 
@@ -237,7 +242,8 @@ a_death_by_signal_is_told_by_its_words(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		snprintf(json, sizeof(json),
-		    "{\"event\":{\"end\":{\"exitCode\":-1,\"status\":\"signal: %s\"}}}", cases[i].words);
+		    "{\"event\":{\"end\":{\"exitCode\":-1,\"status\":\"signal: %s\"}}}",
+		    cases[i].words);
 		assert_int_equal(decode_event(json, &event), 0);
 		assert_true(event.ended.signaled);
 		assert_int_equal(event.ended.status, cases[i].number);

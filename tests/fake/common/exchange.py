@@ -24,6 +24,16 @@ class Dropped(Exception):
     """The connection is gone (or the answer has been given otherwise): the handler must stop."""
 
 
+class Answer(web.StreamResponse):
+    """A response without the Content-Type that aiohttp would make up."""
+
+    async def _prepare_headers(self):
+        typed = "Content-Type" in self.headers
+        await super()._prepare_headers()
+        if not typed:
+            self.headers.popall("Content-Type", None)
+
+
 class Exchange:
     """What a handler gets: the request, the place for its answer, and `closed` for when the client leaves."""
 
@@ -48,28 +58,34 @@ class Exchange:
     def _watch_request_body(self):
         """Count body bytes as they are consumed, and strike after request_bytes of them.
 
-        Every read of aiohttp's stream ends in _read_nowait_chunk, so one wrapper sees all of them.
+        Every read of aiohttp's stream ends in _read_nowait_chunk, so one override sees all of them.
         """
         content = self.request.content
         if isinstance(content, EmptyStreamReader):      # one object that all requests without a body share
             return
-        plain, limit = content._read_nowait_chunk, self.action.get("request_bytes")
+        entry, limit = self.entry, self.action.get("request_bytes")
 
-        def read_chunk(n):
-            data = plain(n)
-            note_body(self.entry, data)
-            if limit is not None and self.entry["bytes_in"] >= limit and not self.finished:
-                self.trigger()
-                self.cut()
-                raise Dropped
-            return data
+        class Watched(type(content)):
+            """Newer releases of aiohttp let no method of one stream be replaced, but its class."""
 
-        content._read_nowait_chunk = read_chunk
+            __slots__ = ()
+
+            def _read_nowait_chunk(reader, n):
+                data = super()._read_nowait_chunk(n)
+                note_body(entry, data)
+                if limit is not None and entry["bytes_in"] >= limit and not self.finished:
+                    self.trigger()
+                    self.cut()
+                    raise Dropped
+                return data
+
+        content.__class__ = Watched
 
     async def read(self):
         """The whole request body."""
+        content = self.request.content
         try:
-            return await self.request.content.read()
+            return b"" if content.at_eof() else await content.read()
         except ConnectionError:
             raise Dropped from None
 
@@ -94,7 +110,7 @@ class Exchange:
         transport = self.request.transport
         if transport is None:
             return
-        if how == "fin":
+        if how != "reset":
             transport.close()
             return
         sock = transport.get_extra_info("socket")
@@ -152,7 +168,7 @@ class Exchange:
             await self.closed
         elif then == "close" and self.close_stream:
             await self.close_stream(self.action.get("close_code", 1000), self.action.get("close_reason", ""))
-        elif self.action.get("how") == "end":
+        elif self.action.get("how") == "end" and not self.close_stream:
             self.finished = True
             self.entry["ended"] = "end"
             await self.response.write_eof()
@@ -186,7 +202,7 @@ class Exchange:
         """Begin an answer; without a length it is a chunked stream."""
         await self._before_answer()
         self.entry["status"] = status
-        self.response = web.StreamResponse(status=status, headers=headers)
+        self.response = Answer(status=status, headers=headers)
         if status != 101 and "Upgrade" in self.request.headers:
             self.response.force_close()             # aiohttp parses no further request after such a one
         if length is not None:

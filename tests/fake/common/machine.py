@@ -145,11 +145,12 @@ class Machine:
                 self._lost()
         return await answer
 
-    async def spawn(self, argv, env, cwd, stdin="null", pty=None, root=False, setsid=False, output="split"):
+    async def spawn(self, argv, env, cwd, stdin="null", pty=None, root=False, setsid=False, setpgid=False,
+                    output="split"):
         """Start a process. `pty` is (rows, cols) or None; `stdin` is "pipe" or "null"; `output` is "split" (stdout and
         stderr), "merged" (both in stdout) or "null"."""
         result, fds = await self.call("spawn", argv=argv, env=env, cwd=cwd, stdin=stdin, pty=pty, root=root,
-                                      setsid=setsid, output=output)
+                                      setsid=setsid, setpgid=setpgid, output=output)
         for fd in fds:
             os.set_blocking(fd, False)
         outputs = {"split": ["stdout", "stderr"], "merged": ["stdout"], "null": []}[output]

@@ -74,9 +74,9 @@ class Daemon:
                 return path
         return self.env.get("SHELL", "/bin/sh")
 
-    def resolve(self, path):
-        """An absolute path: relative ones start at the daemon's own directory."""
-        return posixpath.normpath(posixpath.join(self.work_dir, path))
+    def absolute(self, path):
+        """A path that means the same anywhere: relative ones start at the daemon's own directory."""
+        return posixpath.join(self.work_dir, path)
 
     async def call(self, op, **arguments):
         """An operation of the machine, answered in the daemon's way when it fails (all file handlers): 404, 403 or 400

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from ..common.machine import MachineError
 from ..common.streams import read_some
 from .files import BLOCK, bad_request, required
-from .wire import ToolboxError, error_body, field, read_json, send_json, to_json
+from .wire import ToolboxError, error_body, read_json, to_json
 
 BOUNDARY = "DAYTONA-FILE-BOUNDARY"
 RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
@@ -30,7 +30,7 @@ def disposition(kind, name):
 
 
 async def download(daemon, exchange):
-    path, = required(daemon, exchange, "path")
+    path = posixpath.normpath(required(daemon, exchange, "path")[0])
     facts = await daemon.call("stat", path=path)
     if stat.S_ISDIR(facts["mode"]):
         raise bad_request()
@@ -43,25 +43,34 @@ async def download(daemon, exchange):
     except MachineError as error:
         if error.errno_name == "ESHUTDOWN":
             raise
-        raise ToolboxError(403 if error.errno_name == "EACCES" else 404) from None
+        status, text = (403, b"403 Forbidden\n") if error.errno_name == "EACCES" else (404, b"404 page not found\n")
+        await exchange.send(status, text, {**without_cache(headers), "Content-Type": "text/plain; charset=utf-8"})
+        return
     try:
         await send_content(exchange, fd, facts, headers)
     finally:
         os.close(fd)
 
 
+def without_cache(headers):
+    """The headers that Go's file server leaves on an error."""
+    return {name: value for name, value in headers.items() if name != "Cache-Control"}
+
+
 async def send_content(exchange, fd, facts, headers):
     """The file or a part of it, of the length that stat told: none of most of /proc."""
     size, modified = facts["size"], facts["mtime_ns"] // 10 ** 9
-    headers = {**headers, "Accept-Ranges": "bytes", "Last-Modified": email.utils.formatdate(modified, usegmt=True)}
+    plain, headers = headers, {**headers, "Accept-Ranges": "bytes",
+                               "Last-Modified": email.utils.formatdate(modified, usegmt=True)}
     since = exchange.request.headers.get("If-Modified-Since")
     if since and email.utils.parsedate_to_datetime(since).timestamp() >= modified:
         await exchange.send(304, b"", {"Last-Modified": headers["Last-Modified"]})
         return
     status, start, end = wanted_range(exchange.request.headers.get("Range", ""), size)
     if status == 416:
-        await exchange.send(416, b"invalid range: failed to overlap\n", {
-            "Content-Type": "text/plain; charset=utf-8", "Content-Range": f"bytes */{size}"})
+        overlap = {"Content-Range": f"bytes */{size}"} if end else {}
+        await exchange.send(416, b"invalid range: failed to overlap\n" if end else b"invalid range\n", {
+            **without_cache(plain), "Content-Type": "text/plain; charset=utf-8", **overlap})
         return
     if status == 206:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
@@ -86,26 +95,36 @@ async def copy_out(exchange, fd, left):
 
 
 def wanted_range(header, size):
-    """(status, start, end) of a request with this Range header; anything odd is the whole file."""
+    """(status, start, end) of a request with this Range header; 416 with an end for one beyond the file's.
+
+    Several ranges at once are answered with the whole file, which HTTP allows.
+    """
+    if header == "" or (header.startswith("bytes=") and "," in header):
+        return 200, 0, size
     match = RANGE.match(header)
     if not match or match.groups() == ("", ""):
-        return 200, 0, size
+        return 416, 0, 0
     first, last = match.groups()
     if not first:
         return 206, max(size - int(last), 0), size
-    if int(first) >= size:
+    if last and int(last) < int(first):
         return 416, 0, 0
+    if int(first) >= size:
+        return 416, 0, 1
     return 206, int(first), min(int(last) + 1 if last else size, size)
 
 
 async def download_many(daemon, exchange):
     """All files as parts of one answer with a fixed boundary; what fails is a part named `error`."""
+    complaint = {"error": 'request body must be {"paths": [ ... ]} and non-empty'}
     try:
-        paths = field(await read_json(exchange), "paths", list, [])
-    except ValueError:
-        paths = []
-    if not paths or not all(isinstance(path, str) for path in paths):
-        raise ToolboxError(400, {"error": 'request body must be {"paths": [ ... ]} and non-empty'})
+        paths = (await read_json(exchange, "FilesDownloadRequest")).get("paths", "[]string")
+        if paths is None:
+            raise ValueError
+    except ValueError:      # another path through the daemon, another type
+        raise ToolboxError(400, complaint, {"Content-Type": "text/plain; charset=utf-8"}) from None
+    if not paths:
+        raise ToolboxError(400, complaint)
     await exchange.open(200, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"})
     start = b"--"
     for path in paths:
@@ -155,7 +174,7 @@ async def open_part(daemon, path):
     if not path:
         raise FileError(400, "INVALID_FILE_PATH", "invalid file path: path is empty")
     try:
-        _, (fd,) = await daemon.machine.call("open", path=daemon.resolve(path), how="read")
+        _, (fd,) = await daemon.machine.call("open", path=daemon.absolute(path), how="read")
     except MachineError as error:
         raise file_error(path, error) from None
     info = os.fstat(fd)

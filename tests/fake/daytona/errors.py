@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Daytona's error answers by name, for knobs: {"action": {"error": "rate_limited"}}."""
 from .api import VERSION, error_body
+from .wire import ERROR_JSON
 
 JSON = {"Content-Type": "application/json; charset=utf-8", **VERSION}
-GO_JSON = {"Content-Type": "application/json; charset=utf-8"}
 GONE = "13b1a4c6-0000-4000-8000-000000000000"
 PAGE = ("<!DOCTYPE html><html lang=\"en\"><head><title>Daytona</title></head><body><div id=\"root\"></div></body>"
         "</html>\n")
@@ -25,7 +25,7 @@ def throttled(name, seconds, bare=False):
 
 def toolbox(status, message, code):
     """An error in the shape of the proxy, the runner and the daemon."""
-    return {"status": status, "headers": GO_JSON, "body": {
+    return {"status": status, "headers": ERROR_JSON, "body": {
         "statusCode": status, "message": message, "code": code, "timestamp": "2026-01-01T00:00:00Z", "path": "/",
         "method": "GET"}}
 

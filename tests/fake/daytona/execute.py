@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: ISC
 """POST /process/execute and /process/code-run: a command to its end, both outputs in one text."""
 import asyncio
-import json
 import os
 import re
 import signal
 
 from ..common.machine import MachineError
 from ..common.streams import read_some, write_all
-from .wire import ServiceError, field, read_json, send_json, string_map, to_text
+from .wire import ServiceError, read_json, send_json, to_text
 
 CHUNK = 1 << 16
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -21,9 +20,9 @@ async def execute(daemon, exchange):
     The client's leaving changes nothing: the command goes on to its end.
     """
     try:
-        body = await read_json(exchange)
-        command, seconds = field(body, "command", str, ""), field(body, "timeout", int, 0)
-        cwd, envs = field(body, "cwd", str), string_map(body, "envs")
+        body = await read_json(exchange, "ExecuteRequest")
+        command, seconds = body.required("command", "string"), body.get("timeout", "uint32", 0)
+        cwd, envs = body.get("cwd", "string"), body.get("envs", "map[string]string", {})
     except ValueError as error:
         raise ServiceError("bad request", f"invalid request body: {error}") from None
     if not command.strip():
@@ -35,17 +34,17 @@ async def execute(daemon, exchange):
 
 async def run_code(daemon, exchange):
     try:
-        body = await read_json(exchange)
-        language, code = field(body, "language", str, ""), field(body, "code", str, "")
-        seconds, envs = field(body, "timeout", int, 0), string_map(body, "envs")
-        arguments = field(body, "argv", list, [])
+        body = await read_json(exchange, "CodeRunRequest")
+        code, language = body.required("code", "string"), body.required("language", "string")
+        seconds, envs = body.get("timeout", "uint32", 0), body.get("envs", "map[string]string", {})
+        arguments = body.get("argv", "[]string", [])
     except ValueError as error:
-        raise ServiceError("bad request", f"invalid request body: {error}") from None
+        raise ServiceError("invalid body request", str(error)) from None
     if language not in LANGUAGES:
         raise ServiceError("bad request", f"unsupported language: {language}")
     status, output = await asyncio.shield(asyncio.create_task(
         run(daemon, LANGUAGES[language] + arguments, code, None, envs, seconds)))
-    await send_json(exchange, 200, {"exitCode": status, "result": output, "artifacts": {"charts": []}})
+    await send_json(exchange, 200, {"exitCode": status, "result": output})
 
 
 def check_names(envs):
@@ -58,7 +57,7 @@ async def run(daemon, argv, script, cwd, envs, seconds):
     """(exit code, output as text). A command that cannot be started is a -1 with the reason as its output."""
     check_names(envs)
     try:
-        spawned = await daemon.machine.spawn(argv, {**daemon.env, **envs}, cwd or daemon.work_dir, "pipe", setsid=True,
+        spawned = await daemon.machine.spawn(argv, {**daemon.env, **envs}, cwd or daemon.work_dir, "pipe", setpgid=True,
                                              output="merged")
     except MachineError as error:
         if error.errno_name == "ESHUTDOWN":

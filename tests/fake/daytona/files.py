@@ -9,7 +9,7 @@ import stat
 
 from ..common.machine import MachineError
 from ..common.streams import read_some, write_all
-from .wire import ToolboxError, field, go_time, read_json, rfc3339, send_json, to_text
+from .wire import ToolboxError, go_time, read_json, rfc3339, send_json
 
 BLOCK = 1 << 18
 
@@ -19,11 +19,11 @@ def bad_request():
 
 
 def required(daemon, exchange, *names):
-    """The absolute paths of these query parameters; a missing or empty one is a 400."""
+    """These query parameters as absolute paths, otherwise as they are; a missing or empty one is a 400."""
     values = [exchange.request.query.get(name, "") for name in names]
     if not all(values):
         raise bad_request()
-    return [daemon.resolve(value) for value in values]
+    return [daemon.absolute(value) for value in values]
 
 
 def mode_string(mode):
@@ -46,7 +46,7 @@ def file_info(facts):
 
 async def list_files(daemon, exchange):
     """What cannot be looked at (a dangling symlink) is silently left out."""
-    path = daemon.resolve(exchange.request.query.get("path", "") or ".")
+    path = daemon.absolute(exchange.request.query.get("path", "") or ".")
     entries = await daemon.call("list", path=path)
     await send_json(exchange, 200, [file_info(entry) for entry in entries])
 
@@ -77,8 +77,7 @@ async def make_folder(daemon, exchange):
 
 async def set_permissions(daemon, exchange):
     """chmod (the permission bits only) and chown, by numbers or names."""
-    path, = required(daemon, exchange, "path")
-    query = exchange.request.query
+    path, query = posixpath.normpath(required(daemon, exchange, "path")[0]), exchange.request.query
     await daemon.call("stat", path=path)
     mode, owner, group = octal(query.get("mode", ""), None), query.get("owner", ""), query.get("group", "")
     try:
@@ -101,7 +100,7 @@ async def exists(daemon, path):
 
 async def move(daemon, exchange):
     """Rename; an existing target is a 409, so nothing can be replaced by it."""
-    source, destination = required(daemon, exchange, "source", "destination")
+    source, destination = map(posixpath.normpath, required(daemon, exchange, "source", "destination"))
     await daemon.call("stat", path=source)
     await daemon.call("stat", path=posixpath.dirname(destination))
     if await exists(daemon, destination):
@@ -144,15 +143,17 @@ async def search_text(daemon, exchange):
 async def replace(daemon, exchange):
     """Replace a text in each of some files; each of them alone may fail."""
     try:
-        body = await read_json(exchange)
-        names, pattern = field(body, "files", list, []), field(body, "pattern", str, "")
-        value = field(body, "newValue", str, "")
+        body = await read_json(exchange, "ReplaceRequest")
+        names, pattern = body.required("files", "[]string"), body.required("pattern", "string")
+        value = body.get("newValue", "string")
+        if value is None:
+            raise ValueError
     except ValueError:
         raise bad_request() from None
     results = []
     for name in names:
         try:
-            await replace_in(daemon, daemon.resolve(name), pattern.encode(), value.encode())
+            await replace_in(daemon, daemon.absolute(name), pattern.encode(), value.encode())
             results.append({"file": name, "success": True})
         except MachineError as error:
             if error.errno_name == "ESHUTDOWN":

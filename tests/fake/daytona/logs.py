@@ -100,7 +100,7 @@ async def send_log(daemon, exchange, shell, command):
     if form.demuxed and not form.merged:
         await send_json(exchange, 200, form.fields(log))
         return
-    await exchange.send(200, PREFIX.sub(b"", log) if form.merged else log, TEXT)
+    await exchange.send(200, PREFIX.sub(b"", log) if form.merged else log, TEXT if log or not form.merged else {})
 
 
 async def read_log(daemon, command):

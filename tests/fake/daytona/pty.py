@@ -3,11 +3,12 @@
 import asyncio
 import base64
 import json
+from socket import SO_SNDBUF, SOL_SOCKET
 
 from ..common.machine import MachineError
 from ..common.websocket import ReceiveEnd, WebSocket
 from .terminal import Terminal
-from .wire import ToolboxError, field, read_json, send_json, string_map
+from .wire import ToolboxError, read_json, send_json
 
 READ_LIMIT = 64 << 10
 LARGEST = 1000
@@ -26,10 +27,10 @@ def not_found():
 
 async def create(daemon, exchange):
     try:
-        body = await read_json(exchange)
-        name, cwd, envs = field(body, "id", str, ""), field(body, "cwd", str, ""), string_map(body, "envs")
-        cols, rows = field(body, "cols", int, 80), field(body, "rows", int, 24)
-        lazy = field(body, "lazyStart", bool, False)
+        body = await read_json(exchange, "PTYCreateRequest")
+        name, cwd = body.get("id", "string", ""), body.get("cwd", "string", "")
+        envs, lazy = body.get("envs", "map[string]string", {}), body.get("lazyStart", "bool", False)
+        cols, rows = body.get("cols", "uint16", 80), body.get("rows", "uint16", 24)
     except ValueError as error:
         raise pty_error(400, str(error)) from None
     await make(daemon, name, cwd, envs, cols, rows, lazy)
@@ -79,12 +80,12 @@ async def delete(daemon, exchange, name):
 
 async def resize(daemon, exchange, name):
     try:
-        body = await read_json(exchange)
-        cols, rows = field(body, "cols", int, 0), field(body, "rows", int, 0)
+        body = await read_json(exchange, "PTYResizeRequest")
+        cols, rows = body.get("cols", "uint16", 0), body.get("rows", "uint16", 0)
     except ValueError as error:
         raise pty_error(400, str(error)) from None
     for side, value in (("cols", cols), ("rows", rows)):
-        if not 0 <= value <= LARGEST:
+        if value > LARGEST:
             raise pty_error(400, f"{side} must be less than 1000")
     terminal = daemon.ptys.get(name)
     if terminal is None:
@@ -104,10 +105,11 @@ def offered_protocols(request):
 
 
 def chosen_protocol(daemon, request):
-    """The daemon agrees on a version protocol only; newer ones may also repeat the exit control (a setting)."""
-    offered = offered_protocols(request)
-    for name in offered:
-        if name.startswith(VERSION_PROTOCOL) or (name == EXIT_PROTOCOL and daemon.config["subprotocol_echo"]):
+    """Daemon 0.190 agrees on a version protocol only. Newer ones must agree on the exit control too, or the SDK on Node
+    (whose WebSocket insists on an answer to what it offers) could not use them."""
+    newer = daemon.config["create_connect"] and daemon.config["subprotocol_echo"]
+    for name in offered_protocols(request):
+        if name.startswith(VERSION_PROTOCOL) or (name == EXIT_PROTOCOL and newer):
             return name
     return None
 
@@ -172,7 +174,9 @@ def requested_envs(protocols):
 
 async def attach(daemon, exchange, socket, terminal):
     """One client of a terminal, until it leaves or the terminal ends. The terminal itself does not mind either."""
-    fault = exchange.action.get("pty")
+    fault, size = exchange.action.get("pty"), daemon.config["pty_send_buffer"]
+    if size:
+        exchange.request.transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_SNDBUF, size)
     wants_exit = daemon.config["create_connect"] and EXIT_PROTOCOL in offered_protocols(exchange.request)
     client = terminal.attach(socket, wants_exit, fault)
     connected = json.dumps({"status": "connected", "type": "control"})

@@ -4,7 +4,7 @@ import asyncio
 
 from .logs import Format, follow_log, is_legacy, read_log, send_log, stream_log
 from .shell import Shell
-from .wire import ServiceError, ToolboxError, field, read_json, send_json, untyped_error
+from .wire import ServiceError, ToolboxError, read_json, send_json, untyped_error
 
 ENTRYPOINT = "entrypoint"
 NO_ANSWER = {"output": None, "stdout": None, "stderr": None, "exitCode": None}
@@ -31,10 +31,7 @@ async def show(shell):
 
 async def create(daemon, exchange):
     try:
-        name = field(await read_json(exchange), "sessionId", str, "")
-        if not name:
-            raise ValueError("Key: 'CreateSessionRequest.SessionId' Error:Field validation for 'SessionId' failed on the "
-                             "'required' tag")
+        name = (await read_json(exchange, "CreateSessionRequest")).required("sessionId", "string")
     except ValueError as error:
         raise ServiceError("invalid body request", str(error)) from None
     if name == ENTRYPOINT:
@@ -68,10 +65,10 @@ async def execute(daemon, exchange, name):
     if name == ENTRYPOINT:
         raise ServiceError("bad request", "can't execute command in entrypoint session")
     try:
-        body = await read_json(exchange)
-        text = field(body, "command", str, "")
-        asynchronous = field(body, "runAsync", bool, False) or field(body, "async", bool, False)
-        echo = not field(body, "suppressInputEcho", bool, False)
+        body = await read_json(exchange, "SessionExecuteRequest")
+        text = body.get("command", "string", "")
+        asynchronous = body.get("runAsync", "bool", False) or body.get("async", "bool", False)
+        echo = not body.get("suppressInputEcho", "bool", False)
     except ValueError:
         raise ToolboxError(400) from None
     if not text.strip():
@@ -100,10 +97,7 @@ async def send_input(daemon, exchange, name, number):
     if name == ENTRYPOINT:
         raise ServiceError("bad request", "can't send input to entrypoint session")
     try:
-        data = field(await read_json(exchange), "data", str, "")
-        if not data:
-            raise ValueError("Key: 'SessionSendInputRequest.Data' Error:Field validation for 'Data' failed on the "
-                             "'required' tag")
+        data = (await read_json(exchange, "SessionSendInputRequest")).required("data", "string")
     except ValueError as error:
         raise ServiceError("invalid body request", str(error)) from None
     shell, command = find_command(daemon, name, number)

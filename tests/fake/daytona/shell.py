@@ -78,7 +78,7 @@ class Shell:
     @classmethod
     async def start(cls, daemon, name, cwd):
         """Run the shell: neither interactive nor a login shell, its own outputs nowhere."""
-        spawned = await daemon.machine.spawn([daemon.shell()], daemon.env, cwd, "pipe", setsid=True, output="null")
+        spawned = await daemon.machine.spawn([daemon.shell()], daemon.env, cwd, "pipe", setpgid=True, output="null")
         shell = cls(daemon, name, spawned)
         await daemon.machine.call("make_directories", path=shell.dir, mode=0o755)
         return shell
@@ -99,12 +99,22 @@ class Shell:
             holder = HOLD_UNTIL_INPUT if self.daemon.config["input_eof"] else HOLD_FOR_EVER
         block = WRAPPER % {"log": quoted(command.log), "dir": quoted(command.dir), "input": quoted(command.input),
                            "holder": holder, "command": quoted(path), "exit": quoted(command.exit_file)}
+        if self.spawned.exited.done():
+            raise ServiceError("bad request", "failed to write command: write |1: broken pipe")
+        if asynchronous:
+            asyncio.create_task(self._hand_over(block, self.daemon.config["exec_lag_ms"] / 1000))
+        else:
+            await self._hand_over(block, 0)
+        return command
+
+    async def _hand_over(self, block, lag):
+        """Write the block to the shell, which may be busy. The lag keeps the fifos from being there with the answer."""
         async with self.writing:
+            await asyncio.sleep(lag)
             try:
                 await write_all(self.spawned.stdin, block.encode())
             except OSError:
-                raise ServiceError("bad request", "failed to write command: write |1: broken pipe") from None
-        return command
+                pass        # it died meanwhile: the command will never run
 
     async def _store(self, path, data):
         _, (fd,) = await self.daemon.machine.call("open", path=path, how="write")

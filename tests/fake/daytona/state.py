@@ -11,7 +11,7 @@ import uuid
 
 from ..common.machine import Machine, remove_root
 from .api import iso
-from .daemon import Daemon
+from .daemon import HOME, Daemon
 
 USER = "daytona"
 ORGANIZATION = "4e6f0000-0000-4000-8000-000000000001"
@@ -93,6 +93,7 @@ class Sandbox:
         if self.desired != "started":
             machine.kill()
             return
+        await machine.call("make_directories", path=HOME + "/.daytona", mode=0o755)
         self.machine = machine
         self.daemon = Daemon(machine, self.root, self.config, self._environment())
         self.last_activity = time.time()

@@ -137,7 +137,7 @@ class Terminal:
         self._closing = None
 
     def info(self):
-        return {"id": self.name, "cwd": self.cwd, "envs": self.envs, "cols": self.cols, "rows": self.rows,
+        return {"id": self.name, "cwd": self.cwd, "envs": dict(sorted(self.envs.items())), "cols": self.cols, "rows": self.rows,
                 "createdAt": rfc3339(self.created), "active": self.active, "lazyStart": self.lazy}
 
     async def start(self):

@@ -99,4 +99,4 @@ class Toolbox:
         if error.body is None:
             await exchange.send(error.status)
         else:
-            await send_json(exchange, error.status, error.body)
+            await send_json(exchange, error.status, error.body, error.headers)

@@ -4,21 +4,16 @@ import os
 import posixpath
 import tempfile
 
-from aiohttp import ClientError, MultipartReader, web
-
 from ..common.machine import MachineError
 from ..common.streams import write_all
 from .files import BLOCK, bad_request, required
+from .multipart import Form, FormError, boundary_of
 from .wire import ToolboxError, send_json
-
-FORM_ERRORS = (web.RequestPayloadError, ClientError, ValueError)
 
 
 def form(exchange):
-    """The parts of the request's body; ValueError if it is no form."""
-    if not exchange.request.content_type.startswith("multipart/"):
-        raise ValueError("request Content-Type isn't multipart/form-data")
-    return MultipartReader(exchange.request.headers, exchange.request.content)
+    """The parts of the request's body; FormError if it is no form."""
+    return Form(boundary_of(exchange.request.headers), exchange.request.content.readany)
 
 
 async def upload(daemon, exchange):
@@ -27,7 +22,7 @@ async def upload(daemon, exchange):
     with tempfile.TemporaryFile() as spool:
         try:
             found = await receive(form(exchange), spool)
-        except FORM_ERRORS:
+        except FormError:
             raise bad_request() from None
         if not found:
             raise bad_request()
@@ -47,14 +42,15 @@ async def upload(daemon, exchange):
     await exchange.send(200)
 
 
-async def receive(reader, spool):
-    """Copy the part `file` into a temporary file; False if there is none."""
+async def receive(parts, spool):
+    """Copy the first file named `file` into a temporary one; False if there is none."""
     found = False
-    while (part := await reader.next()) is not None:
-        while data := await part.read_chunk(BLOCK):
-            if part.name == "file":
+    while (part := await parts.next()) is not None:
+        wanted = part.name == "file" and part.filename is not None and not found
+        while data := await part.read_chunk():
+            if wanted:
                 spool.write(data)
-        found = found or part.name == "file"
+        found = found or wanted
     return found
 
 
@@ -67,58 +63,64 @@ class Batch:
 
     async def take(self, part):
         """One part: a path, or a file whose path has been told before. Others are passed over."""
-        name = part.name or ""
+        name = part.name
         index = name.removeprefix("files[").removesuffix("].path").removesuffix("].file")
         if name.endswith(".path"):
-            path = (await part.read()).decode("utf-8", "replace").strip()
-            if path:
-                self.destinations[index] = path
-            else:
-                self.errors.append(f"path[{index}]: empty path")
+            await self._learn(index, part)
         elif name.endswith(".file"):
             if index in self.destinations:
                 await self._save(self.destinations[index], part)
                 return
             self.errors.append(f"file[{index}]: missing .path metadata")
-        while await part.read_chunk(BLOCK):
-            pass
+
+    async def _learn(self, index, part):
+        """Where a file is to go."""
+        try:
+            path = (await part.read()).decode("utf-8", "surrogateescape").strip()
+        except FormError as error:
+            self.errors.append(f"path[{index}]: {error}")
+            return
+        if path:
+            self.destinations[index] = path
+        else:
+            self.errors.append(f"path[{index}]: empty path")
 
     async def _save(self, path, part):
         """Straight into the target: truncated first, not atomic, parents made, symlinks followed."""
         daemon, parent = self.daemon, posixpath.dirname(path) or "."
-        target, doing, fd, written = daemon.resolve(path), f"mkdir {parent}", -1, 0
+        target, doing, written = daemon.absolute(path), f"mkdir {parent}", 0
         try:
-            await daemon.machine.call("make_directories", path=daemon.resolve(parent), mode=0o755)
+            await daemon.machine.call("make_directories", path=daemon.absolute(parent), mode=0o755)
             doing = "create"
             _, (fd,) = await daemon.machine.call("open", path=target, how="write")
-            doing = "write"
-            while data := await part.read_chunk(BLOCK):
+        except MachineError as error:
+            if error.errno_name == "ESHUTDOWN":
+                raise
+            call = f"mkdir {parent}" if doing != "create" else f"open {path}"
+            self.errors.append(f"{path}: {doing}: {call}: {error.text.lower()}")
+            return
+        try:
+            while data := await part.read_chunk():
                 await write_all(fd, data)
                 written += len(data)
-        except OSError as error:
-            if getattr(error, "errno_name", None) == "ESHUTDOWN":
-                raise
-            self.errors.append(f"{path}: {doing}: open {path}: {(error.strerror or str(error)).lower()}")
-            while await part.read_chunk(BLOCK):
-                pass
-        else:
             self.files.append({"path": path, "bytes": written})
+        except (OSError, FormError) as error:
+            self.errors.append(f"{path}: write: {getattr(error, 'strerror', None) or error}")
         finally:
-            if fd >= 0:
-                os.close(fd)
+            os.close(fd)
 
 
 async def upload_many(daemon, exchange):
     """Pairs of files[i].path and files[i].file. With any error it is a 400, though some files are written."""
     try:
-        reader = form(exchange)
-    except ValueError:
+        parts = form(exchange)
+    except FormError:
         raise ToolboxError(400, {"errors": ["invalid multipart form"]}) from None
     batch = Batch(daemon)
     try:
-        while (part := await reader.next()) is not None:
+        while (part := await parts.next()) is not None:
             await batch.take(part)
-    except FORM_ERRORS as error:
+    except FormError as error:
         batch.errors.append(f"reading part: {error}")
     await exchange.read()
     files = batch.files or None     # Go's empty slice

@@ -1,28 +1,12 @@
 # SPDX-License-Identifier: ISC
 """What the self-tests drive the fake with: plain HTTP and Connect frames, nothing that would hide a byte."""
 import base64
-import http.client
 import json
-import os
-import socket
 import struct
-import subprocess
-from dataclasses import dataclass
 
-TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+from ..common import client
+
 KEY = {"X-API-Key": "e2b_" + "0" * 40}
-TIMEOUT = 30
-
-
-@dataclass
-class Answer:
-    status: int
-    headers: http.client.HTTPMessage
-    body: bytes
-
-    @property
-    def json(self):
-        return json.loads(self.body)
 
 
 def envelope(message, flags=0):
@@ -78,47 +62,14 @@ class Stream:
         self.connection.close()
 
 
-class FakeServer:
-    """A running fake."""
+class FakeServer(client.FakeServer):
+    """A running fake E2B."""
 
-    def __init__(self, root):
-        command = ["/usr/bin/python3", "-m", "tests.fake.e2b", "--root", str(root)]
-        self.process = subprocess.Popen(command, cwd=TOP, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        words = self.process.stdout.readline().split()
-        assert words[:2] == ["listening", "on"], words
-        self.port = int(words[2].rsplit(":", 1)[1])
-
-    def stop(self):
-        self.process.terminate()
-        return self.process.wait(TIMEOUT)
-
-    def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
-
-    def socket(self):
-        return socket.create_connection(("127.0.0.1", self.port), TIMEOUT)
-
-    def request(self, method, path, body=None, headers=None):
-        connection = self.connect()
-        data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
-        connection.request(method, path, data, headers or {})
-        answer = connection.getresponse()
-        result = Answer(answer.status, answer.headers, answer.read())
-        connection.close()
-        return result
+    module = "tests.fake.e2b"
 
     def api(self, method, path, body=None, **headers):
         """A control-plane request with a good key."""
         return self.request(method, path, body, {**KEY, "Content-Type": "application/json", **headers})
-
-    def fake(self, method, path, body=None):
-        answer = self.request(method, "/_fake/" + path, body)
-        assert answer.status == 200, answer
-        return answer.json
-
-    def knob(self, path, action, **more):
-        match = {"path": path, **more.pop("match", {})}
-        return self.fake("POST", "knobs", {"match": match, "action": action, **more})[0]
 
     def create(self, **body):
         answer = self.api("POST", "/v2/sandboxes", {"templateID": "base", **body})

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from .client import KEY, TIMEOUT, FakeServer
+from ..common.client import TIMEOUT
+from .client import KEY, FakeServer
 
 BROKEN = (ConnectionError, http.client.IncompleteRead, http.client.RemoteDisconnected)
 START = "Process/Start"

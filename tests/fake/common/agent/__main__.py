@@ -69,10 +69,12 @@ def open_pipes(stdin, output):
 
 def run_child(request, stdio):
     """In the forked child: set the process up and exec. Raises OSError when that fails."""
-    for sig in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+    for sig in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(sig, signal.SIG_DFL)
     if request.get("pty") or request.get("setsid"):
         os.setsid()
+    elif request.get("setpgid"):
+        os.setpgid(0, 0)
     if request.get("pty"):
         fcntl.ioctl(stdio[0], termios.TIOCSCTTY, 0)
     for number, fd in enumerate(stdio):

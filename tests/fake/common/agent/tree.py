@@ -68,8 +68,20 @@ def delete(request):
 
 
 def move(request):
-    """Rename, or copy and delete between file systems."""
-    shutil.move(request["source"], request["destination"])
+    """Rename, or else copy and delete, whatever the reason: a directory that is moved into itself is lost."""
+    source, destination = request["source"], request["destination"]
+    try:
+        os.rename(source, destination)
+        return {}, []
+    except OSError:
+        pass
+    if os.path.isdir(source):
+        if not destination.startswith(source + "/"):
+            shutil.copytree(source, destination)
+        shutil.rmtree(source)
+    else:
+        shutil.copy(source, destination)
+        os.unlink(source)
     return {}, []
 
 
@@ -97,13 +109,15 @@ def change_owner(request):
 
 
 def walk(path):
-    """Every name at and below path, in lexical order; directories that cannot be read are passed over."""
-    yield path
+    """Every name at and below path, in lexical order; directories that cannot be read do not appear at all."""
+    names = []
     if os.path.isdir(path) and not os.path.islink(path):
         try:
             names = sorted(os.listdir(path))
         except OSError:
             return
+    if os.path.lexists(path):
+        yield path
         for name in names:
             yield from walk(os.path.join(path, name))
 

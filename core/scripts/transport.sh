@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+# One half of a byte-exact transport out of two raw terminals (the other is transport_side.sh): runs a command
+# whose stdin comes, and whose stdout goes, through this terminal.
+#
+# Arguments: MEETING COMMAND [ARGUMENT ...]
+#	MEETING     a directory for the two halves alone; whoever comes first makes it
+#
+# Standard input: a token on a line of its own, then stdin in frames: a length in decimal, a newline, and
+# so many bytes. Length 0 is its end.
+#
+# Standard output: between marker lines as command.sh has them, with this token, what the command wrote. No more is
+# under way than was granted: the other half passes on a line for each turn, which is at most 4 pieces of at most
+# 64 KiB, and after each turn comes a line "\036rws:TOKEN turn". Whatever the pipe holds is one piece, so a
+# producer faster than the turns makes few and big ones, and a prompt passes at once. (head -c would hold
+# it back: its output is buffered.)
+#
+# The command's environment is ours too, so our variables have names that it will not use.
+#
+# Exit status: that of the command as the shell sees it.
+set -u
+
+stty raw -echo
+# bash takes a terminal for one that gives lines, and reads on behind them; head takes what it is told.
+_token=$(head -c 33)
+_meeting=$1
+shift
+_umask=$(umask)
+umask 077
+mkdir "$_meeting" 2>/dev/null
+mkfifo "$_meeting/turns" "$_meeting/errors" 2>/dev/null
+echo "$$" >"$_meeting/new" && mv "$_meeting/new" "$_meeting/leader"
+exec 3<"$_meeting/turns" 4>"$_meeting/errors"
+umask "$_umask"
+
+frames() {
+	while read -r _length && [ "$_length" -gt 0 ]; do
+		head -c "$_length" || return
+	done
+}
+
+run() {
+	"$@" 2>&4 3<&- 4>&- 5<&-
+	_status=$?
+	printf '\036rws:%s end exited %s\n' "$_token" "$_status"
+	printf '\036rws:%s end exited %s\n' "$_token" "$_status" >&4
+}
+
+turns() {
+	while read -r _word <&3; do
+		dd bs=65536 count=4 2>/dev/null
+		printf '\036rws:%s turn\n' "$_token"
+	done
+}
+
+printf '\036rws:%s start %s 0\n' "$_token" "$$"
+# For the same reason frames reads from a pipe. Nobody waits for cat: it ends with the terminal.
+exec 5<&0
+{ cat <&5 3<&- 4>&- 5<&- & } | frames 3<&- 4>&- 5<&- | run "$@" | turns 4>&- 5<&-

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: ISC */
+#include <ctype.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/memory.h"
+#include "core/base/number.h"
+#include "core/base/option.h"
+#include "core/json.h"
+#include "drivers/daytona_control.h"
+
+#define ID_MAX 128
+#define PAGE_SIZE 100
+#define MINUTE INT64_C(60000)
+
+static const char label_managed[] = "rws-managed";
+static const char label_instance[] = "rws-instance";
+
+/* Adds NAME=VALUE pairs to a new object. */
+static struct json_object *
+make_pairs(const struct settings *settings, const char *option)
+{
+	struct json_object *object;
+	char *const *pair;
+	char *name;
+
+	object = json_object_new_object();
+	for (pair = settings_list(settings, option); *pair != NULL; pair++) {
+		name = memory_text_bounded(*pair, strcspn(*pair, "="));
+		json_add_text(object, name, *pair + strlen(name) + 1);
+		memory_free(name);
+	}
+	return object;
+}
+
+static struct json_object *
+make_labels(const struct driver_sandbox *sandbox)
+{
+	struct json_object *labels;
+
+	labels = make_pairs(sandbox->context.settings, "labels");
+	json_add_text(labels, label_managed, "true");
+	json_add_text(labels, label_instance, sandbox->context.instance);
+	return labels;
+}
+
+/* cpu, memory and disk, as whole numbers. */
+static int
+add_resources(struct json_object *body, const struct settings *settings, struct error *err)
+{
+	static const char *const names[] = { "cpu", "memory", "disk" };
+	char *const *pair;
+	const char *value;
+	int64_t number;
+	size_t i;
+
+	for (pair = settings_list(settings, "resources"); *pair != NULL; pair++) {
+		value = *pair + strcspn(*pair, "=") + 1;
+		for (i = 0; i < 3; i++)
+			if (strncmp(*pair, names[i], strlen(names[i])) == 0 &&
+			    value == *pair + strlen(names[i]) + 1)
+				break;
+		if (i == 3)
+			return error_set(err, ERROR_INVALID,
+			    "resources: %s is neither cpu, memory nor disk", *pair);
+		if (number_parse(value, 1, 65536, &number, err) != 0)
+			return error_wrap(err, "resources: %s", names[i]);
+		json_object_object_add(body, names[i], json_object_new_int64(number));
+	}
+	return 0;
+}
+
+static int
+add_origin(struct json_object *body, const struct settings *settings, struct error *err)
+{
+	struct json_object *build;
+	const char *image, *snapshot;
+	char *text;
+
+	image = settings_text(settings, "image");
+	snapshot = settings_text(settings, "snapshot");
+	if (image != NULL && snapshot != NULL)
+		return error_set(err, ERROR_INVALID, "image and snapshot exclude each other");
+	if (image == NULL) {
+		if (*settings_list(settings, "resources") != NULL)
+			return error_set(err, ERROR_INVALID, "resources need an image");
+		json_add_text(body, "snapshot", snapshot);
+		return 0;
+	}
+	if (strcspn(image, " \t\r\n") != strlen(image))
+		return error_set(err, ERROR_INVALID, "image is no name of an image");
+	build = json_object_new_object();
+	text = memory_text_format("FROM %s\n", image);
+	json_add_text(build, "dockerfileContent", text);
+	memory_free(text);
+	json_object_object_add(body, "buildInfo", build);
+	return add_resources(body, settings, err);
+}
+
+struct json_object *
+daytona_create_body(const struct driver_sandbox *sandbox, const char *name, struct error *err)
+{
+	const struct settings *settings = sandbox->context.settings;
+	struct json_object *body;
+	int64_t minutes;
+
+	body = json_object_new_object();
+	if (add_origin(body, settings, err) != 0) {
+		json_object_put(body);
+		return NULL;
+	}
+	json_add_text(body, "name", name);
+	json_add_text(body, "target", settings_text(settings, "target"));
+	json_object_object_add(body, "env", make_pairs(settings, "sandbox_env"));
+	json_object_object_add(body, "labels", make_labels(sandbox));
+	minutes = (settings_number(settings, "auto_stop_interval") + MINUTE - 1) / MINUTE;
+	json_object_object_add(body, "autoStopInterval", json_object_new_int64(minutes));
+	json_object_object_add(body, "autoDeleteInterval", json_object_new_int(-1));
+	return body;
+}
+
+char *
+daytona_list_path(const struct driver_sandbox *sandbox, const char *cursor)
+{
+	struct json_object *filter;
+	char *labels, *path, *next;
+
+	filter = json_object_new_object();
+	json_add_text(filter, label_managed, "true");
+	json_add_text(filter, label_instance, sandbox->context.instance);
+	labels = http_escape(json_print(filter));
+	next = cursor == NULL ? NULL : http_escape(cursor);
+	path = memory_text_format("/sandbox?limit=%d&labels=%s%s%s", PAGE_SIZE, labels,
+	    next == NULL ? "" : "&cursor=", next == NULL ? "" : next);
+	memory_free(labels);
+	memory_free(next);
+	json_object_put(filter);
+	return path;
+}
+
+static bool
+is_ours(const struct driver_sandbox *sandbox, const struct json_object *object)
+{
+	const char *text;
+
+	text = json_text(json_member(object, "labels", json_type_object), label_instance);
+	return text != NULL && strcmp(text, sandbox->context.instance) == 0;
+}
+
+/* An id goes into paths of URLs. */
+static bool
+is_id(const char *text)
+{
+	const char *at;
+
+	if (text == NULL || text[0] == '\0' || strlen(text) > ID_MAX)
+		return false;
+	for (at = text; *at != '\0'; at++)
+		if (!isalnum((unsigned char)*at) && strchr("_-", *at) == NULL)
+			return false;
+	return true;
+}
+
+static enum daytona_state
+read_state(const char *word)
+{
+	static const struct {
+		const char *word;
+		enum daytona_state state;
+	} states[] = {
+		{ "started", DAYTONA_STARTED },
+		{ "stopped", DAYTONA_STOPPED },
+		{ "archived", DAYTONA_STOPPED },
+		{ "paused", DAYTONA_STOPPED },
+		{ "destroyed", DAYTONA_GONE },
+		{ "destroying", DAYTONA_GONE },
+		{ "error", DAYTONA_FAILED },
+		{ "build_failed", DAYTONA_FAILED },
+	};
+	size_t i;
+
+	for (i = 0; word != NULL && i < sizeof(states) / sizeof(states[0]); i++)
+		if (strcmp(word, states[i].word) == 0)
+			return states[i].state;
+	return DAYTONA_MOVING;
+}
+
+/* A page that is HTML comes from a web site, not from an API. */
+static struct json_object *
+read_object(const struct http_answer *answer, struct error *err)
+{
+	struct json_object *object;
+
+	object = json_parse_object(answer->body, answer->size, err);
+	if (object == NULL && answer->size > 0 && answer->body[0] == '<')
+		error_set(err, ERROR_INVALID, "a web page answered: is api_url right?");
+	return object;
+}
+
+int
+daytona_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer, char **id,
+    char **cursor, struct error *err)
+{
+	struct json_object *object, *list, *entry;
+	enum daytona_state state;
+	const char *text;
+	size_t i;
+
+	*id = *cursor = NULL;
+	object = read_object(answer, err);
+	if (object == NULL)
+		return error_wrap(err, "the list of sandboxes");
+	list = json_member(object, "items", json_type_array);
+	for (i = 0; list != NULL && i < json_object_array_length(list); i++) {
+		entry = json_object_array_get_idx(list, i);
+		text = json_text(entry, "id");
+		state = read_state(json_text(entry, "state"));
+		if (!is_ours(sandbox, entry) || !is_id(text) || state == DAYTONA_GONE ||
+		    state == DAYTONA_FAILED || (*id != NULL && state != DAYTONA_STARTED))
+			continue;
+		memory_free(*id);
+		*id = memory_text(text);
+		if (state == DAYTONA_STARTED)
+			break;
+	}
+	text = json_text(object, "nextCursor");
+	if (text != NULL)
+		*cursor = memory_text(text);
+	json_object_put(object);
+	return 0;
+}
+
+int
+daytona_read_look(const struct driver_sandbox *sandbox, const struct http_answer *answer,
+    struct daytona_look *look, struct error *err)
+{
+	struct json_object *object;
+	const char *text;
+
+	memset(look, 0, sizeof(*look));
+	object = read_object(answer, err);
+	if (object == NULL)
+		return error_wrap(err, "the answer");
+	text = json_text(object, "id");
+	if (!is_id(text)) {
+		json_object_put(object);
+		return error_set(err, ERROR_UNAVAILABLE, "the answer names no sandbox");
+	}
+	look->id = memory_text(text);
+	text = json_text(object, "state");
+	look->state = read_state(text);
+	look->word = memory_text(text == NULL ? "unknown" : text);
+	text = json_text(object, "errorReason");
+	look->reason = memory_text(text == NULL ? "no reason is given" : text);
+	text = json_text(object, "toolboxProxyUrl");
+	if (text != NULL && strncmp(text, "http", 4) == 0)
+		look->toolbox = memory_text_bounded(
+		    text, strlen(text) - (text[strlen(text) - 1] == '/' ? 1 : 0));
+	look->is_ours = is_ours(sandbox, object);
+	json_object_put(object);
+	return 0;
+}
+
+void
+daytona_look_clear(struct daytona_look *look)
+{
+	memory_free(look->id);
+	memory_free(look->toolbox);
+	memory_free(look->reason);
+	memory_free(look->word);
+	memset(look, 0, sizeof(*look));
+}

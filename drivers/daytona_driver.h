@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The parts of the Daytona driver that share one sandbox: daytona.c opens, closes and releases it,
+ * daytona_connect.c gets it with what daytona_control.c says and reads, daytona_life.c keeps it
+ * awake and finds out what became of it, daytona_request.c makes the requests of all of them.
+ * Commands are daytona_pty.c (a terminal, ready to be told one) and daytona_stream.c (its bytes),
+ * or daytona_run.c (to the end, with its output gathered); daytona_files.c moves files. Nothing
+ * else includes this.
+ */
+#ifndef DRIVERS_DAYTONA_DRIVER_H
+#define DRIVERS_DAYTONA_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/driver.h"
+#include "drivers/http.h"
+
+struct daytona_answer;
+struct daytona_chore; /* a request nobody waits for */
+struct daytona_connect;
+struct daytona_pty;
+struct json_object;
+struct loop_timer;
+struct websocket_message;
+
+struct driver_sandbox {
+	struct driver_context context;
+	struct http_setup setup;
+	struct http *http;
+	char *api;         /* URL of the control plane */
+	char *auth_header; /* secret */
+
+	char *id;   /* of the sandbox; NULL until it is connected */
+	char *base; /* URL of its toolbox */
+	char *directory, *user;
+	bool is_attached;       /* by the option sandbox */
+	bool no_create_connect; /* its daemon does not know how to make a terminal in one trip */
+	bool is_lost, is_closing;
+
+	struct daytona_connect *connect;
+
+	/* a release under way */
+	enum driver_release release;
+	driver_done_fn *released;
+	void *release_argument;
+	struct loop_timer *release_again;
+	unsigned release_attempts;
+	struct http_request *releasing;
+
+	/* daytona_life.c */
+	struct loop_timer *tick;
+	int64_t touched; /* loop_now of the last sign of activity */
+	struct http_request *touching, *checking;
+	struct daytona_answer *answers; /* to calls of extend */
+	struct loop_timer *answer;
+
+	struct driver_stream *streams;
+	struct driver_operation *operations;
+	struct daytona_chore *chores;
+	struct daytona_pty *spares; /* ready, or about to be */
+	struct loop_timer *spare_timer;
+};
+
+/* daytona_request.c: all put body, which may be NULL. timeout in ms for the whole of it. */
+struct http_request *daytona_control_call(struct driver_sandbox *sandbox, const char *method,
+    const char *path, struct json_object *body, enum http_repeat repeat, int64_t timeout,
+    http_done_fn *done, void *argument);
+struct http_request *daytona_toolbox_call(struct driver_sandbox *sandbox, const char *method,
+    const char *path, struct json_object *body, enum http_repeat repeat, int64_t timeout,
+    size_t max_answer, http_done_fn *done, void *argument);
+
+/* The headers that every request has, and these; a new list. */
+char **daytona_headers(const struct driver_sandbox *sandbox, const char *const *headers);
+
+/* A request to the toolbox whose outcome is only logged. */
+void daytona_chore(struct driver_sandbox *sandbox, const char *method, const char *path);
+
+/* Destroys the sandbox, of which nobody will ever know. */
+void daytona_chore_destroy(struct driver_sandbox *sandbox);
+void daytona_chore_free_all(struct driver_sandbox *sandbox);
+
+/* daytona_connect.c */
+void daytona_connect(struct driver_sandbox *sandbox, const struct driver_target *target,
+    driver_connected_fn *done, void *argument);
+void daytona_connect_cancel(struct driver_sandbox *sandbox);
+
+/* No sandbox is known any more. */
+void daytona_forget(struct driver_sandbox *sandbox);
+
+/* daytona_life.c */
+void daytona_life_begin(struct driver_sandbox *sandbox);
+void daytona_life_end(struct driver_sandbox *sandbox);
+void daytona_extend(struct driver_sandbox *sandbox, driver_done_fn *done, void *argument);
+
+/* Something went wrong on the way to the sandbox: asks what became of it, and says so if it is
+ * lost. */
+void daytona_life_check(struct driver_sandbox *sandbox);
+
+/* Did something before the daemon answer, or nothing at all? Then a look at the sandbox is due. */
+bool daytona_is_suspicious(const struct http_answer *answer);
+
+/* daytona_pty.c: a terminal in raw mode whose program waits to be told a command
+ * (core/scripts/launch.sh). */
+struct daytona_pty_events {
+	void (*ready)(void *argument);
+	void (*received)(void *argument, const void *data, size_t size);
+	void (*sent)(void *argument);
+	/* Once and last; ended NULL: the connection broke, or it never came to be. daytona_pty_free
+	 * is the owner's. */
+	void (*ended)(void *argument, const struct driver_exit *ended, const struct error *err);
+};
+
+/* A spare one, or a new one. */
+struct daytona_pty *daytona_pty_take(
+    struct driver_sandbox *sandbox, const struct daytona_pty_events *events, void *argument);
+size_t daytona_pty_room(const struct daytona_pty *pty);
+void daytona_pty_send(struct daytona_pty *pty, const void *data, size_t size);
+void daytona_pty_hold(struct daytona_pty *pty, bool hold);
+
+/* What still runs there is killed. Accepts NULL. */
+void daytona_pty_free(struct daytona_pty *pty);
+void daytona_pty_free_spares(struct driver_sandbox *sandbox);
+
+/* Ends all streams: their sandbox is lost, or about to be released. */
+void daytona_stream_fail_all(struct driver_sandbox *sandbox, const struct error *err);
+
+/* daytona_stream.c, daytona_run.c, daytona_files.c: the operations of core/driver.h. */
+struct driver_stream *daytona_start(struct driver_sandbox *sandbox,
+    const struct driver_command *command, const struct driver_stream_events *events,
+    void *argument);
+void daytona_resize(struct driver_stream *stream, uint32_t columns, uint32_t rows,
+    uint32_t x_pixels, uint32_t y_pixels);
+void daytona_signal(struct driver_stream *stream, int number);
+void daytona_close_stream(struct driver_stream *stream);
+struct driver_operation *daytona_run(struct driver_sandbox *sandbox, char *const *argv,
+    const void *input, size_t input_size, size_t max_output, driver_result_fn *done,
+    void *argument);
+struct driver_operation *daytona_read(struct driver_sandbox *sandbox, const char *path,
+    uint64_t max, int sink, driver_done_fn *done, void *argument);
+struct driver_operation *daytona_write(struct driver_sandbox *sandbox, const char *path,
+    uint64_t size, int source, driver_done_fn *done, void *argument);
+void daytona_cancel(struct driver_operation *operation);
+
+/* What the kinds of operations have in common; each has its own behind it. */
+struct driver_operation {
+	struct driver_operation *next;
+	struct driver_sandbox *sandbox;
+	void (*destroy)(
+	    struct driver_operation *operation); /* frees what is the kind's own, and itself */
+};
+void daytona_operation_link(struct driver_sandbox *sandbox, struct driver_operation *operation,
+    void (*destroy)(struct driver_operation *operation));
+
+#endif

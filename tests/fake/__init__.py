@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: ISC
+"""Fake providers; see README.md."""

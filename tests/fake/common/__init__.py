@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: ISC
+"""What all fakes share; see ../README.md."""
