@@ -83,7 +83,8 @@ is_within(const struct sftp_file *file, const char *path)
 static bool
 is_pending(const struct sftp_file *file)
 {
-	return file->is_private && !file->committed && !file->discarded && !file->spoiled;
+	return file->is_private && file->fd >= 0 && !file->committed && !file->discarded &&
+	       !file->spoiled;
 }
 
 struct sftp_file *
