@@ -17,9 +17,9 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
-#include "drivers/connection.h"
 #include "drivers/http.h"
 #include "drivers/http_answer.h"
+#include "drivers/socket.h"
 #include "drivers/websocket.h"
 #include "drivers/websocket_frame.h"
 #include "drivers/websocket_handshake.h"
@@ -49,7 +49,7 @@ struct websocket {
 	const struct websocket_events *events;
 	void *argument;
 	enum stage stage;
-	struct connection_stream *connection;
+	struct socket *connection;
 	struct loop_timer *deadline, *ping, *soon;
 	struct loop_watch *watch;
 	char key[WEBSOCKET_KEY_SIZE];
@@ -102,8 +102,8 @@ watch(struct websocket *websocket)
 	if (websocket->watch != NULL)
 		loop_watch_change(websocket->watch, events);
 	else if (events != 0)
-		websocket->watch = loop_watch(websocket->loop, connection_fd(websocket->connection),
-		    events, ready, websocket);
+		websocket->watch = loop_watch(
+		    websocket->loop, socket_fd(websocket->connection), events, ready, websocket);
 }
 
 /* A pong or a ping that finds no room is left out: there is enough else on its way. */
@@ -122,16 +122,16 @@ queue_frame(
 static void
 flush(struct websocket *websocket)
 {
-	enum connection_result result;
+	enum socket_result result;
 	struct error err;
 	size_t sent;
 
 	while (websocket->sending.length > 0) {
-		result = connection_send(websocket->connection, buffer_data(&websocket->sending),
+		result = socket_send(websocket->connection, buffer_data(&websocket->sending),
 		    websocket->sending.length, &sent, &err);
-		if (result == CONNECTION_AGAIN)
+		if (result == SOCKET_AGAIN)
 			break;
-		if (result != CONNECTION_DONE) {
+		if (result != SOCKET_DONE) {
 			end(websocket, &err);
 			return;
 		}
@@ -282,19 +282,19 @@ static bool
 receive(struct websocket *websocket)
 {
 	unsigned char chunk[READ_SIZE];
-	enum connection_result result;
+	enum socket_result result;
 	struct error err;
 	size_t got;
 
 	got = sizeof(chunk);
 	if (websocket->stage == STAGE_UPGRADING && got > buffer_room(&websocket->answer))
 		got = buffer_room(&websocket->answer);
-	result = connection_receive(websocket->connection, chunk, got, &got, &err);
-	if (result == CONNECTION_ENDED)
+	result = socket_receive(websocket->connection, chunk, got, &got, &err);
+	if (result == SOCKET_ENDED)
 		take_end(websocket);
-	else if (result == CONNECTION_FAILED)
+	else if (result == SOCKET_FAILED)
 		end(websocket, &err);
-	if (result != CONNECTION_DONE)
+	if (result != SOCKET_DONE)
 		return false;
 	websocket->heard = loop_now();
 	websocket->sent_since = 0;
@@ -407,7 +407,7 @@ begin(
 	char *host, *path;
 	struct error err;
 
-	if (connection_split_url(call->url, &host, &path, &err) != 0) {
+	if (socket_split_url(call->url, &host, &path, &err) != 0) {
 		websocket->end.unsent = true;
 		end(websocket, &err);
 		return;
@@ -417,7 +417,7 @@ begin(
 	    &websocket->sending, path, host, websocket->key, call->headers, call->protocols);
 	memory_free(host);
 	memory_free(path);
-	websocket->connection = connection_open(setup, call->url, connected, websocket);
+	websocket->connection = socket_open(setup, call->url, connected, websocket);
 	loop_timer_start(websocket->deadline, call->open_timeout);
 }
 
@@ -461,7 +461,7 @@ websocket_free(struct websocket *websocket)
 		*websocket->freed = true;
 	say_goodbye(websocket);
 	stop_watching(websocket);
-	connection_free(websocket->connection);
+	socket_free(websocket->connection);
 	loop_timer_free(websocket->deadline);
 	loop_timer_free(websocket->ping);
 	loop_timer_free(websocket->soon);
