@@ -105,7 +105,7 @@ class Exchange:
         transport = self.request.transport
         if transport is None:
             return
-        if how == "fin":
+        if how != "reset":
             transport.close()
             return
         sock = transport.get_extra_info("socket")
@@ -163,7 +163,7 @@ class Exchange:
             await self.closed
         elif then == "close" and self.close_stream:
             await self.close_stream(self.action.get("close_code", 1000), self.action.get("close_reason", ""))
-        elif self.action.get("how") == "end":
+        elif self.action.get("how") == "end" and not self.close_stream:
             self.finished = True
             self.entry["ended"] = "end"
             await self.response.write_eof()

@@ -6,6 +6,7 @@ import struct
 
 from .websocket import BINARY, CLOSE, CONTINUATION, TEXT, encode
 
+LARGEST = 1 << 24
 MASK = b"\x0f\xf0\x33\xcc"
 
 
@@ -33,6 +34,7 @@ class Client:
             name, _, value = line.decode().partition(": ")
             self.headers[name.lower()] = value
         self.code = self.reason = None
+        self.left = b""
         if self.status != 101:
             raise Refused(self.status, self.file.read(int(self.headers.get("content-length", "0"))))
 
@@ -49,7 +51,7 @@ class Client:
             if size >= 126:
                 size = int.from_bytes(self.file.read(2 if size == 126 else 8), "big")
             mask = self.file.read(4) if head[1] & 0x80 else b""
-            payload = self.file.read(size)
+            payload = self.file.read(min(size, LARGEST))
         except ConnectionError:
             return None
         if len(payload) < size:
@@ -57,7 +59,10 @@ class Client:
         return head[0], mask + payload
 
     def message(self):
-        """The next whole message: (TEXT or BINARY, bytes), or None once it is closed. Control frames are passed over."""
+        """The next whole message: (TEXT or BINARY, bytes), or None once closed. Control frames are passed over."""
+        if self.left:
+            message, self.left = self.left, b""
+            return BINARY, message
         kind, message = None, b""
         while True:
             frame = self.frame()
@@ -81,7 +86,9 @@ class Client:
             message = self.message()
             assert message is not None, (seen, self.code, self.reason)
             seen += message[1] if message[0] == BINARY else b""
-        return seen
+        end = seen.index(wanted) + len(wanted)
+        self.left = seen[end:]
+        return seen[:end]
 
     def rest(self):
         """All binary output to the close."""

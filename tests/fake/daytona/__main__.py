@@ -54,7 +54,7 @@ class FakeDaytona(Fake):
         "daemon_down": False,           # nothing listens in the sandboxes: 502 while the state says started
         "execute_drain_s": None,        # how long execute waits for output after the shell's end; the real one may: 30
         "create_connect": False,        # the newer daemons' /process/pty/create-connect and exit control message
-        "subprotocol_echo": False,      # they agree on the exit control subprotocol
+        "subprotocol_echo": True,       # and they agree on the exit control subprotocol
         "pty_tail": "race",             # output pending at the end of a terminal: race, lost, kept
         "pty_send_buffer": None,        # bytes of the kernel's send buffer of a terminal's WebSocket
         "terminate_grace_s": 5.0,       # between TERM and KILL when a session is deleted

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from socket import SO_SNDBUF, SOL_SOCKET
 
 from ..common.machine import MachineError
 from ..common.websocket import ReceiveEnd, WebSocket
@@ -104,10 +105,11 @@ def offered_protocols(request):
 
 
 def chosen_protocol(daemon, request):
-    """The daemon agrees on a version protocol only; newer ones may also repeat the exit control (a setting)."""
-    offered = offered_protocols(request)
-    for name in offered:
-        if name.startswith(VERSION_PROTOCOL) or (name == EXIT_PROTOCOL and daemon.config["subprotocol_echo"]):
+    """Daemon 0.190 agrees on a version protocol only. Newer ones must agree on the exit control too, or the SDK on Node
+    (whose WebSocket insists on an answer to what it offers) could not use them."""
+    newer = daemon.config["create_connect"] and daemon.config["subprotocol_echo"]
+    for name in offered_protocols(request):
+        if name.startswith(VERSION_PROTOCOL) or (name == EXIT_PROTOCOL and newer):
             return name
     return None
 
@@ -172,7 +174,9 @@ def requested_envs(protocols):
 
 async def attach(daemon, exchange, socket, terminal):
     """One client of a terminal, until it leaves or the terminal ends. The terminal itself does not mind either."""
-    fault = exchange.action.get("pty")
+    fault, size = exchange.action.get("pty"), daemon.config["pty_send_buffer"]
+    if size:
+        exchange.request.transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_SNDBUF, size)
     wants_exit = daemon.config["create_connect"] and EXIT_PROTOCOL in offered_protocols(exchange.request)
     client = terminal.attach(socket, wants_exit, fault)
     connected = json.dumps({"status": "connected", "type": "control"})
