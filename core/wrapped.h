@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Makes up for drivers what DRIVER_GROUP and DRIVER_EXIT promise, with core/scripts/command.sh
- * around the command and core/scripts/signal.sh for its group. To its user a wrapped command is like
- * a stream of a driver that can do it all: same events, same order.
+ * around the command and core/scripts/signal.sh for its group. To its user a wrapped command is
+ * like a stream of a driver that can do it all: same events, same order.
  */
 #ifndef CORE_WRAPPED_H
 #define CORE_WRAPPED_H
@@ -23,13 +23,14 @@ struct wrapped_setup {
 };
 
 /* As driver->start. */
-struct wrapped *wrapped_start(const struct wrapped_setup *setup, const struct driver_command *command,
-    const struct driver_stream_events *events, void *argument);
+struct wrapped *wrapped_start(const struct wrapped_setup *setup,
+    const struct driver_command *command, const struct driver_stream_events *events,
+    void *argument);
 
 /* To the whole group; signals that are sent together arrive in order. */
 void wrapped_signal(struct wrapped *wrapped, int number);
-void wrapped_resize(struct wrapped *wrapped, uint32_t columns, uint32_t rows, uint32_t x_pixels,
-    uint32_t y_pixels);
+void wrapped_resize(
+    struct wrapped *wrapped, uint32_t columns, uint32_t rows, uint32_t x_pixels, uint32_t y_pixels);
 
 /* Frees it; what still runs gets KILL. */
 void wrapped_close(struct wrapped *wrapped);

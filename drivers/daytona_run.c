@@ -286,8 +286,13 @@ begin(struct daytona_run *run, char *const *argv, const void *input, size_t inpu
 	    json_object_new_string_len((const char *)buffer_data(&text), (int)text.length));
 	json_object_object_add(body, "timeout", json_object_new_int(COMMAND_TIMEOUT));
 	buffer_wipe(&text);
-	run->request = daytona_toolbox_call(sandbox, "POST", "/process/execute", body, HTTP_ONCE,
-	    REQUEST_TIMEOUT, ANSWER_MIN + 4 * run->max_output, executed, run);
+	run->request = daytona_toolbox_call(sandbox,
+	    &(struct daytona_call){ .method = "POST",
+		.path = "/process/execute",
+		.body = body,
+		.timeout = REQUEST_TIMEOUT,
+		.max_answer = ANSWER_MIN + 4 * run->max_output },
+	    executed, run);
 }
 
 struct driver_operation *
