@@ -16,10 +16,10 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "core/marker.h"
 #include "core/scripts.h"
 #include "drivers/daytona_driver.h"
-#include "core/json.h"
 #include "drivers/websocket.h"
 #include "drivers/websocket_frame.h"
 

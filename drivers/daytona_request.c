@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
-#include "drivers/daytona_driver.h"
 #include "core/json.h"
+#include "drivers/daytona_driver.h"
 
 /* ms; the far side of a connection answers in less or not at all. */
 #define CONNECT_TIMEOUT 15000

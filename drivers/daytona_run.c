@@ -13,10 +13,10 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/number.h"
+#include "core/json.h"
 #include "core/marker.h"
 #include "core/scripts.h"
 #include "drivers/daytona_driver.h"
-#include "core/json.h"
 
 /* Seconds for the command, and ms for the request. */
 #define COMMAND_TIMEOUT 600
