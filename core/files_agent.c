@@ -238,14 +238,38 @@ static const struct driver_stream_events stream_events = {
 	.gone = agent_gone,
 };
 
+/* The script in its two parts, the root, and the age of leftovers in minutes. */
+static char **
+make_argv(const struct workspace *workspace)
+{
+	char *place, *rest, *text, *minutes, **argv;
+	size_t count = 0;
+
+	place = script_text("files_place");
+	rest = script_text("files");
+	text = memory_text_format("%s%s", place, rest);
+	minutes = memory_text_format("%lld",
+	    (long long)settings_number(workspace_settings(workspace), "leftover_age") / 60000);
+	argv = memory_list_add(NULL, count++, "sh");
+	argv = memory_list_add(argv, count++, "-c");
+	argv = memory_list_add(argv, count++, text);
+	argv = memory_list_add(argv, count++, "files");
+	argv = memory_list_add(argv, count++, workspace_root(workspace));
+	argv = memory_list_add(argv, count++, minutes);
+	memory_free(place);
+	memory_free(rest);
+	memory_free(text);
+	memory_free(minutes);
+	return argv;
+}
+
 struct files_agent *
 files_agent_open(
     struct workspace *workspace, const struct files_agent_events *events, void *argument)
 {
-	char *environment[] = { memory_text("LC_ALL=C"), NULL }, *arguments[3], **argv;
+	char locale[] = "LC_ALL=C", *environment[] = { locale, NULL }, **argv;
 	struct driver_command command = { 0 };
 	struct files_agent *agent;
-	int64_t minutes;
 
 	agent = memory_zeroed(1, sizeof(*agent));
 	agent->workspace = workspace;
@@ -253,11 +277,7 @@ files_agent_open(
 	agent->argument = argument;
 	agent->ends.input = agent->ends.output = agent->ends.errors = -1;
 	files_reply_init(&agent->reader);
-	minutes = settings_number(workspace_settings(workspace), "leftover_age") / 60000;
-	arguments[0] = memory_text(workspace_root(workspace));
-	arguments[1] = memory_text_format("%lld", (long long)minutes);
-	arguments[2] = NULL;
-	argv = script_argv("files", arguments);
+	argv = make_argv(workspace);
 	command.argv = argv;
 	command.environment = environment;
 	command.directory = workspace_root(workspace);
@@ -266,9 +286,6 @@ files_agent_open(
 	agent->stream = workspace_driver(workspace)->start(
 	    workspace_sandbox(workspace), &command, &stream_events, agent);
 	memory_list_free(argv);
-	memory_free(arguments[0]);
-	memory_free(arguments[1]);
-	memory_free(environment[0]);
 	return agent;
 }
 

@@ -34,11 +34,8 @@ add_literal(struct word *word, char c)
 static void
 add_plain(struct word *word, char c)
 {
-	if (strchr(PATTERN, c) == NULL) {
-		add_literal(word, c);
-		return;
-	}
-	word->has_pattern = true;
+	if (strchr(PATTERN, c) != NULL)
+		word->has_pattern = true;
 	(void)buffer_append(&word->text, &c, 1);
 	(void)buffer_append(&word->pattern, &c, 1);
 }

@@ -388,7 +388,7 @@ close_sftp(void *argument)
 		sftp_call_free(sftp->calls);
 	for (i = 0; i < SFTP_HANDLES_MAX; i++)
 		if (sftp->handles[i] != NULL)
-			sftp_handle_free(sftp, sftp->handles[i]);
+			sftp_drop_handle(sftp, sftp->handles[i]);
 	buffer_free(&sftp->packet);
 	buffer_free(&sftp->output);
 	memory_free(sftp->root);

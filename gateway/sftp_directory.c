@@ -19,7 +19,7 @@ list_done(struct sftp_call *call, struct file_reply *reply, const struct error *
 	struct sftp *sftp = call->sftp;
 	struct sftp_handle *handle;
 
-	handle = err != NULL ? NULL : sftp_handle_new(sftp, call->path);
+	handle = err != NULL ? NULL : sftp_add_handle(sftp, call->path);
 	if (handle != NULL) {
 		handle->list = file_list_open(reply->fd);
 		handle->attributes = reply->attributes;

@@ -16,7 +16,7 @@
 #define UMASK 022U
 
 struct sftp_handle *
-sftp_handle_new(struct sftp *sftp, const char *path)
+sftp_add_handle(struct sftp *sftp, const char *path)
 {
 	struct sftp_handle *handle;
 	size_t i;
@@ -36,7 +36,7 @@ sftp_handle_new(struct sftp *sftp, const char *path)
 }
 
 void
-sftp_handle_free(struct sftp *sftp, struct sftp_handle *handle)
+sftp_drop_handle(struct sftp *sftp, struct sftp_handle *handle)
 {
 	if (handle->file != NULL)
 		sftp_file_release(handle->file);
@@ -70,7 +70,8 @@ sftp_get_handle(struct sftp *sftp, struct sftp_input *input)
 	handle = sftp->handles[serial % SFTP_HANDLES_MAX];
 	if (number.failed || number.left != 0 || handle == NULL || handle->serial != serial)
 		return NULL;
-	return handle;
+	/* One that the client was not told of yet can only be guessed. */
+	return handle->file != NULL && handle->file->opening ? NULL : handle;
 }
 
 struct sftp_handle *
@@ -114,7 +115,7 @@ answer_opened(struct sftp_call *call, const struct error *err)
 		return;
 	}
 	sftp_put_error(&call->sftp->output, call->id, err);
-	sftp_handle_free(call->sftp, call->handle);
+	sftp_drop_handle(call->sftp, call->handle);
 }
 
 /* OPEN or EDIT was answered. */
@@ -151,7 +152,7 @@ share_pending(struct sftp *sftp, uint32_t id, struct sftp_handle *handle, struct
 	if ((flags & SFTP_OPEN_EXCLUSIVE) != 0 ||
 	    ((flags & SFTP_OPEN_TRUNCATE) != 0 && handle->writes && ftruncate(file->fd, 0) != 0)) {
 		sftp_put_refusal(sftp, id, SFTP_FAILURE, "EXISTS: the file is being written");
-		sftp_handle_free(sftp, handle);
+		sftp_drop_handle(sftp, handle);
 		return;
 	}
 	file->uses++;
@@ -220,7 +221,7 @@ sftp_serve_open(struct sftp *sftp, uint32_t id, struct sftp_input *input)
 		sftp_put_refusal(sftp, id, SFTP_BAD_MESSAGE, "a malformed OPEN");
 	else if (path != NULL && !sftp_path_waits(sftp, path)) {
 		pending = sftp_file_pending(sftp, path);
-		handle = sftp_handle_new(sftp, path);
+		handle = sftp_add_handle(sftp, path);
 		if (handle == NULL) {
 			sftp_put_refusal(sftp, id, SFTP_FAILURE, "too many open handles");
 		} else {
@@ -242,11 +243,9 @@ close_written(struct sftp *sftp, uint32_t id, struct sftp_file *file)
 {
 	if (file->spoiled) {
 		sftp_put_error(&sftp->output, id, &file->trouble);
-	} else if (file->discarded ||
-		   (file->committed && !file->dirty && file->change.fields == 0)) {
-		sftp_put_done(sftp, id, NULL);
-	} else if (file->old.mode != 0 && !file->dirty && file->change.fields == 0) {
-		/* Opened for writing and never written to. */
+	} else if (file->discarded || ((file->committed || file->old.mode != 0) && !file->dirty &&
+					  file->change.fields == 0)) {
+		/* Also what was opened for writing and never written to. */
 		sftp_put_done(sftp, id, NULL);
 	} else {
 		sftp_file_commit(file, sftp_call_new(sftp, id, SFTP_STATUS));
@@ -279,7 +278,7 @@ sftp_serve_close(struct sftp *sftp, uint32_t id, struct sftp_input *input)
 	/* Nobody else reads what is still arriving. */
 	if (file != NULL && file->arrival != NULL && file->uses == 2)
 		sftp_call_free(file->arrival);
-	sftp_handle_free(sftp, handle);
+	sftp_drop_handle(sftp, handle);
 }
 
 /* Answers with what can be read at the offset; at the end of the file there is nothing. */

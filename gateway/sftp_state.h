@@ -173,8 +173,8 @@ void sftp_answer_waits(struct sftp_file *file);
 
 /* sftp_handle.c: the new handle or NULL when there are too many; and the one that the packet names.
  */
-struct sftp_handle *sftp_handle_new(struct sftp *sftp, const char *path);
-void sftp_handle_free(struct sftp *sftp, struct sftp_handle *handle);
+struct sftp_handle *sftp_add_handle(struct sftp *sftp, const char *path);
+void sftp_drop_handle(struct sftp *sftp, struct sftp_handle *handle);
 void sftp_put_handle(struct sftp *sftp, uint32_t id, const struct sftp_handle *handle);
 struct sftp_handle *sftp_get_handle(struct sftp *sftp, struct sftp_input *input);
 

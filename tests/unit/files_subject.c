@@ -2,10 +2,12 @@
 /* Everything that goes wrong in here fails the test that runs. */
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -216,4 +218,107 @@ char *
 subject_path(const struct subject *subject, const char *path)
 {
 	return memory_text_format("%s/%s", subject->root, path);
+}
+
+struct file_request
+subject_request_two(enum file_verb verb, const char *path, const char *other, unsigned flags)
+{
+	struct file_request request = subject_request(verb, path);
+
+	request.other = memory_text(other);
+	request.flags = flags;
+	return request;
+}
+
+int
+subject_try(struct subject *subject, enum file_verb verb, const char *path, unsigned flags)
+{
+	struct file_request request = subject_request(verb, path);
+
+	request.flags = flags;
+	return subject_ask(subject, &request);
+}
+
+void
+subject_expect_error(struct subject *subject, int result, enum error_code code)
+{
+	assert_int_equal(result, -1);
+	assert_string_equal(error_kind(subject->err.code)->name, error_kind(code)->name);
+	assert_true(strlen(subject->err.message) > 0);
+}
+
+void
+subject_expect_content(struct subject *subject, const char *path, const char *text)
+{
+	char *content;
+
+	content = subject_read(subject, path);
+	assert_non_null(content);
+	assert_string_equal(content, text);
+	memory_free(content);
+}
+
+void
+subject_expect_list(struct subject *subject, struct file_request request, const char *lines)
+{
+	char *text;
+
+	text = subject_list(subject, &request);
+	assert_non_null(text);
+	assert_string_equal(text, lines);
+	memory_free(text);
+}
+
+/* Makes something under the root by a shell command. */
+void
+subject_prepare(const struct subject *subject, const char *command)
+{
+	pid_t pid;
+	int status;
+
+	pid = fork();
+	if (pid == 0) {
+		if (chdir(subject->root) == 0)
+			(void)execl("/bin/sh", "sh", "-ec", command, (char *)NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static const char *backend;
+
+int
+subject_set_up(void **state)
+{
+	struct subject *subject;
+
+	subject = memory_zeroed(1, sizeof(*subject));
+	subject_open(subject, backend);
+	*state = subject;
+	return 0;
+}
+
+int
+subject_tear_down(void **state)
+{
+	subject_close(*state);
+	memory_free(*state);
+	return 0;
+}
+
+int
+subject_run_tests(const struct CMUnitTest *tests, size_t count)
+{
+	static const char *const backends[] = { "native", "dash", "bash", "busybox" };
+	int failed = 0;
+	size_t i;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	for (i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+		backend = backends[i];
+		print_message("# %s\n", backend);
+		failed += _cmocka_run_group_tests(backend, tests, count, NULL, NULL);
+	}
+	return failed;
 }

@@ -45,4 +45,24 @@ char *subject_list(struct subject *subject, struct file_request *request);
 /* An absolute path below the root (new). */
 char *subject_path(const struct subject *subject, const char *path);
 
+/* As files_start with these; subject_try is subject_ask of one path. */
+struct file_request subject_request_two(
+    enum file_verb verb, const char *path, const char *other, unsigned flags);
+int subject_try(struct subject *subject, enum file_verb verb, const char *path, unsigned flags);
+
+/* Fail the test when it is not so. */
+void subject_expect_error(struct subject *subject, int result, enum error_code code);
+void subject_expect_content(struct subject *subject, const char *path, const char *text);
+void subject_expect_list(struct subject *subject, struct file_request request, const char *lines);
+
+/* A shell command with the root as its directory, which must succeed. */
+void subject_prepare(const struct subject *subject, const char *command);
+
+/* Runs the tests on every backend, each with a subject of its own as its state. */
+struct CMUnitTest;
+int subject_set_up(void **state);
+int subject_tear_down(void **state);
+int subject_run_tests(const struct CMUnitTest *tests, size_t count);
+#define SUBJECT_TEST(name) cmocka_unit_test_setup_teardown(name, subject_set_up, subject_tear_down)
+
 #endif
