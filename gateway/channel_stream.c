@@ -26,7 +26,7 @@
 /* Read from one stream in a round, and from all of a connection together. */
 #define OUTPUT_ROUND (256U * 1024U)
 #define OUTPUT_ALL (4U * 1024U * 1024U)
-/* A larger buffer for input is given back once it is empty. */
+/* A larger buffer for input is given back once it is empty. A pipe takes as much at once. */
 #define INPUT_KEPT 65536
 /* What one channel may hold back, and all of a connection together. */
 #define WINDOW_MAX (4U * 1024U * 1024U)
@@ -212,30 +212,40 @@ flush_held_input(struct channel *channel)
 }
 
 /*
- * Fetches what is waiting in libssh's buffer, all of it at once: whenever a part is read, libssh
- * opens the window again without regard to the rest, and a slow command would let it grow for ever.
+ * Fetches what is waiting in libssh's buffer: as much as the command may take, so that the rest holds
+ * the client back. Before 0.11 all of it at once: whenever a part is read, that libssh opens the window
+ * again without regard to the rest, and a slow command would let it grow for ever. True when there is more.
  */
-static void
+static bool
 take_unread(struct channel *channel)
 {
 	unsigned char *place;
+	size_t size;
 	int got;
 
 	if (channel->unread == 0 || channel->input_held.length > 0 ||
 	    (!channel->input.ended && (!has_taker(channel) || !channel->input.ready)))
-		return;
-	place = buffer_reserve(&channel->input_held, channel->unread);
+		return false;
+	size = channel->unread;
+#if LIBSSH_VERSION_INT >= SSH_VERSION_INT(0, 11, 0)
+	if (size > INPUT_KEPT)
+		size = INPUT_KEPT;
+#endif
+	place = buffer_reserve(&channel->input_held, size);
 	if (place == NULL) {
 		channel->session->dead = true;
-		return;
+		return false;
 	}
-	got = ssh_channel_read_timeout(channel->ssh, place, (uint32_t)channel->unread, 0, 0);
-	channel->unread = 0;
-	if (got <= 0)
-		return;
+	got = ssh_channel_read_timeout(channel->ssh, place, (uint32_t)size, 0, 0);
+	if (got <= 0) {
+		channel->unread = 0;
+		return false;
+	}
+	channel->unread -= (size_t)got;
 	buffer_extend(&channel->input_held, (size_t)got);
 	channel->taken += (size_t)got;
 	flush_held_input(channel);
+	return channel->unread > 0;
 }
 
 static void
@@ -244,7 +254,8 @@ advance_input(struct channel *channel)
 	if (channel->stage != CHANNEL_RUNNING)
 		return;
 	flush_held_input(channel);
-	take_unread(channel);
+	while (take_unread(channel))
+		continue;
 	raise_window(channel);
 	flush_held_input(channel);
 	if (channel->input_eof && channel->unread == 0 && channel->input_held.length == 0 &&
