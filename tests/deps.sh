@@ -48,8 +48,9 @@ satisfied() {
 	[ "$1" != "${1%\?}" ] && ! known "${1%\?}"
 }
 
+# "apt-cache show" knows names too that other packages only mention.
 known() {
-	apt-cache show "$1" >/dev/null 2>&1
+	LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'
 }
 
 # Sets missing to the packages to install.
