@@ -41,9 +41,11 @@ installed() {
 }
 
 # Succeeds when one of the alternatives in $1 is there, or when it is a part that this release has not.
+# A program counts from wherever it is: the npm that came with another nodejs excludes Debian's.
 satisfied() {
 	for name in $(echo "${1%\?}" | tr '|' ' '); do
 		installed "$name" && return 0
+		command -v "$name" >/dev/null && return 0
 	done
 	[ "$1" != "${1%\?}" ] && ! known "${1%\?}"
 }
