@@ -80,6 +80,8 @@ struct channel {
 	uint64_t sent, max_stream;
 	bool limit_told;
 	struct loop_timer *quiet; /* runs while nothing but time tells whether a pty has more to say */
+	int64_t quiet_end;        /* loop_now; when that is over at the latest, 0: not known yet */
+	size_t late;              /* bytes read since the command has ended */
 
 	bool has_ended;
 	struct command_exit ended;
