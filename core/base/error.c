@@ -15,22 +15,24 @@ enum {
 	FX_PERMISSION_DENIED = 3,
 	FX_FAILURE = 4,
 	FX_BAD_MESSAGE = 5,
-	FX_CONNECTION_LOST = 7,
+	/* 6 and 7, no connection and a lost one, are for the client to say of itself (section 7). */
 	FX_UNSUPPORTED = 8,
 };
 
 static const struct error_kind kinds[ERROR_CODES] = {
 	[ERROR_NONE] = { "NONE", 0, 0, 0, "no error" },
-	[ERROR_UNAVAILABLE] = { "UNAVAILABLE", FX_CONNECTION_LOST, -32000, 69,
+	[ERROR_UNAVAILABLE] = { "UNAVAILABLE", FX_FAILURE, -32000, 69,
 	    "the sandbox cannot be reached" },
 	[ERROR_OUTSIDE_ROOT] = { "OUTSIDE_ROOT", FX_PERMISSION_DENIED, -32001, 77,
 	    "the path is outside the workspace's root" },
 	[ERROR_TOO_LARGE] = { "TOO_LARGE", FX_FAILURE, -32002, 73, "more than the limit allows" },
-	[ERROR_NOT_FOUND] = { "NOT_FOUND", FX_NO_SUCH_FILE, -32003, 66, "no such file or directory" },
+	[ERROR_NOT_FOUND] = { "NOT_FOUND", FX_NO_SUCH_FILE, -32003, 66,
+	    "no such file or directory" },
 	[ERROR_EXISTS] = { "EXISTS", FX_FAILURE, -32004, 73, "it exists already" },
 	[ERROR_NOT_EMPTY] = { "NOT_EMPTY", FX_FAILURE, -32005, 73, "the directory is not empty" },
 	[ERROR_IS_DIRECTORY] = { "IS_DIRECTORY", FX_FAILURE, -32006, 73, "it is a directory" },
-	[ERROR_NOT_DIRECTORY] = { "NOT_DIRECTORY", FX_NO_SUCH_FILE, -32007, 66, "it is not a directory" },
+	[ERROR_NOT_DIRECTORY] = { "NOT_DIRECTORY", FX_NO_SUCH_FILE, -32007, 66,
+	    "it is not a directory" },
 	[ERROR_DENIED] = { "DENIED", FX_PERMISSION_DENIED, -32008, 77, "permission denied" },
 	[ERROR_BUSY] = { "BUSY", FX_FAILURE, -32009, 75, "a command of the workspace is running" },
 	[ERROR_ABORTED] = { "ABORTED", FX_FAILURE, -32010, 130, "stopped on request" },
