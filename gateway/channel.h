@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session channels of a connection and the commands behind them. channel.c answers requests
- * and ends channels; channel_stream.c moves the bytes.
+ * The session channels of a connection and the commands behind them. channel.c opens and ends them,
+ * channel_request.c answers requests, channel_stream.c moves the bytes.
  */
 #ifndef GATEWAY_CHANNEL_H
 #define GATEWAY_CHANNEL_H
@@ -113,6 +113,13 @@ void channels_announce(struct session *session, const char *text);
 int channel_take_stream(void *argument, struct message *message, struct error *err);
 int channel_take_progress(void *argument, struct message *message, struct error *err);
 int channel_take_exit(void *argument, struct message *message, struct error *err);
+
+/* channel_request.c: makes libssh call us for what the client asks for. */
+void channel_set_callbacks(struct channel *channel);
+
+/* Says in the log what was refused, as long as that is not too often. */
+void channel_log_refusal(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* channel_stream.c */
 void stream_open(struct stream *stream, int fd);
