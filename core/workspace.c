@@ -16,6 +16,7 @@
 #include "core/files.h"
 #include "core/scripts.h"
 #include "core/workspace.h"
+#include "core/workspace_waiter.h"
 
 /* ms: nobody is told of a start that is quicker. */
 #define PROGRESS_AFTER 500
@@ -31,20 +32,11 @@ enum stage {
 	STAGE_RELEASING,
 };
 
-struct workspace_waiter {
-	struct workspace_waiter *next;
-	struct workspace *workspace;
-	workspace_ready_fn *ready;
-	workspace_progress_fn *progress;
-	void *argument;
-};
-
 struct workspace {
 	struct workspace_setup setup;
 	struct driver_sandbox *sandbox;
 	enum stage stage;
-	struct workspace_waiter *waiters;
-	struct workspace_waiter *telling; /* are being told; whoever is told may cancel the rest */
+	struct waiters waiters;
 	struct loop_timer *soon;     /* tells waiters of a workspace that is ready already */
 	struct loop_timer *slow;     /* tells them that it takes a while */
 	struct loop_timer *deadline;
@@ -69,53 +61,28 @@ struct workspace {
 static void release_sandbox(struct workspace *workspace);
 
 static void
-tell_progress(struct workspace *workspace, const char *text)
-{
-	struct workspace_waiter *waiter;
-
-	for (waiter = workspace->waiters; waiter != NULL; waiter = waiter->next)
-		if (waiter->progress != NULL)
-			waiter->progress(waiter->argument, text);
-}
-
-static void
 slow_expired(void *argument)
 {
 	struct workspace *workspace = argument;
 
 	workspace->told = true;
-	tell_progress(workspace, "starting sandbox...");
-}
-
-static void
-append_waiters(struct workspace_waiter **list, struct workspace_waiter **more)
-{
-	while (*list != NULL)
-		list = &(*list)->next;
-	*list = *more;
-	*more = NULL;
+	waiters_tell_progress(&workspace->waiters, "starting sandbox...");
 }
 
 /*
- * Tells everybody who waits; each may start to wait again. What one of them does may end the workspace's
- * being ready: those after it wait on.
+ * Tells everybody who waits. What one of them does may end the workspace's being ready: those after it
+ * wait on, and have it connect once more when nothing else will.
  */
 static void
 tell_waiters(struct workspace *workspace, const struct error *err)
 {
-	struct workspace_waiter *waiter;
-
-	append_waiters(&workspace->telling, &workspace->waiters);
-	while ((waiter = workspace->telling) != NULL &&
-	       (err != NULL || workspace->stage == STAGE_READY)) {
-		workspace->telling = waiter->next;
-		waiter->workspace = NULL;
-		waiter->ready(waiter->argument, err);
-		memory_free(waiter);
-	}
-	/* Those came before whoever began to wait meanwhile. */
-	append_waiters(&workspace->telling, &workspace->waiters);
-	append_waiters(&workspace->waiters, &workspace->telling);
+	waiters_begin(&workspace->waiters);
+	while ((err != NULL || workspace->stage == STAGE_READY) &&
+	       waiters_tell(&workspace->waiters, err))
+		continue;
+	waiters_end(&workspace->waiters);
+	if (workspace->stage == STAGE_CLOSED && workspace->waiters.waiting != NULL)
+		loop_timer_start(workspace->soon, 0);
 }
 
 static void
@@ -166,10 +133,10 @@ become_ready(struct workspace *workspace)
 	if (workspace->told) {
 		line = memory_text_format(
 		    "ready in %.1f s", (double)(loop_now() - workspace->started) / 1000.0);
-		tell_progress(workspace, line);
+		waiters_tell_progress(&workspace->waiters, line);
 		memory_free(line);
 		line = memory_text_format("sandbox-id: %s", workspace->id);
-		tell_progress(workspace, line);
+		waiters_tell_progress(&workspace->waiters, line);
 		memory_free(line);
 	}
 	tell_waiters(workspace, NULL);
@@ -349,7 +316,7 @@ soon_expired(void *argument)
 {
 	struct workspace *workspace = argument;
 
-	if (workspace->stage == STAGE_CLOSED && workspace->waiters != NULL)
+	if (workspace->stage == STAGE_CLOSED && workspace->waiters.waiting != NULL)
 		connect_sandbox(workspace);
 	else if (workspace->stage == STAGE_READY)
 		tell_waiters(workspace, NULL);
@@ -397,42 +364,12 @@ struct workspace_waiter *
 workspace_use(struct workspace *workspace, workspace_ready_fn *ready,
     workspace_progress_fn *progress, void *argument)
 {
-	struct workspace_waiter *waiter, **place;
+	struct workspace_waiter *waiter;
 
-	waiter = memory_zeroed(1, sizeof(*waiter));
-	waiter->workspace = workspace;
-	waiter->ready = ready;
-	waiter->progress = progress;
-	waiter->argument = argument;
-	for (place = &workspace->waiters; *place != NULL; place = &(*place)->next)
-		continue;
-	*place = waiter;
+	waiter = waiters_add(&workspace->waiters, ready, progress, argument);
 	if (workspace->stage == STAGE_CLOSED || workspace->stage == STAGE_READY)
 		loop_timer_start(workspace->soon, 0);
 	return waiter;
-}
-
-static bool
-remove_waiter(struct workspace_waiter **list, const struct workspace_waiter *waiter)
-{
-	for (; *list != NULL; list = &(*list)->next) {
-		if (*list == waiter) {
-			*list = waiter->next;
-			return true;
-		}
-	}
-	return false;
-}
-
-void
-workspace_waiter_cancel(struct workspace_waiter *waiter)
-{
-	/* The one that is told just now is freed by tell_waiters. */
-	if (waiter == NULL || waiter->workspace == NULL)
-		return;
-	if (remove_waiter(&waiter->workspace->waiters, waiter) ||
-	    remove_waiter(&waiter->workspace->telling, waiter))
-		memory_free(waiter);
 }
 
 const char *
@@ -530,7 +467,7 @@ released_for_now(struct workspace *workspace, const struct error *err)
 	workspace->away_done = NULL;
 	workspace->stage = STAGE_CLOSED;
 	done(workspace->away_argument, err);
-	if (workspace->waiters != NULL)
+	if (workspace->waiters.waiting != NULL)
 		loop_timer_start(workspace->soon, 0);
 }
 
