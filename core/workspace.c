@@ -25,53 +25,28 @@
 #define CHECK_OUTPUT_MAX 65536
 
 static void
-tell_progress(struct workspace *workspace, const char *text)
-{
-	struct workspace_waiter *waiter;
-
-	for (waiter = workspace->waiters; waiter != NULL; waiter = waiter->next)
-		if (waiter->progress != NULL)
-			waiter->progress(waiter->argument, text);
-}
-
-static void
 slow_expired(void *argument)
 {
 	struct workspace *workspace = argument;
 
 	workspace->told = true;
-	tell_progress(workspace, "starting sandbox...");
-}
-
-static void
-append_waiters(struct workspace_waiter **list, struct workspace_waiter **more)
-{
-	while (*list != NULL)
-		list = &(*list)->next;
-	*list = *more;
-	*more = NULL;
+	waiters_tell_progress(&workspace->waiters, "starting sandbox...");
 }
 
 /*
- * Tells everybody who waits; each may start to wait again. What one of them does may end the workspace's
- * being ready: those after it wait on.
+ * Tells everybody who waits. What one of them does may end the workspace's being ready: those after it
+ * wait on, and have it connect once more when nothing else will.
  */
 void
 workspace_tell_waiters(struct workspace *workspace, const struct error *err)
 {
-	struct workspace_waiter *waiter;
-
-	append_waiters(&workspace->telling, &workspace->waiters);
-	while ((waiter = workspace->telling) != NULL &&
-	       (err != NULL || workspace->stage == WORKSPACE_READY)) {
-		workspace->telling = waiter->next;
-		waiter->workspace = NULL;
-		waiter->ready(waiter->argument, err);
-		memory_free(waiter);
-	}
-	/* Those came before whoever began to wait meanwhile. */
-	append_waiters(&workspace->telling, &workspace->waiters);
-	append_waiters(&workspace->waiters, &workspace->telling);
+	waiters_begin(&workspace->waiters);
+	while ((err != NULL || workspace->stage == WORKSPACE_READY) &&
+	       waiters_tell(&workspace->waiters, err))
+		continue;
+	waiters_end(&workspace->waiters);
+	if (workspace->stage == WORKSPACE_CLOSED && workspace->waiters.waiting != NULL)
+		loop_timer_start(workspace->soon, 0);
 }
 
 void
@@ -122,10 +97,10 @@ become_ready(struct workspace *workspace)
 	if (workspace->told) {
 		line = memory_text_format(
 		    "ready in %.1f s", (double)(loop_now() - workspace->started) / 1000.0);
-		tell_progress(workspace, line);
+		waiters_tell_progress(&workspace->waiters, line);
 		memory_free(line);
 		line = memory_text_format("sandbox-id: %s", workspace->id);
-		tell_progress(workspace, line);
+		waiters_tell_progress(&workspace->waiters, line);
 		memory_free(line);
 	}
 	workspace_tell_waiters(workspace, NULL);
@@ -305,7 +280,7 @@ soon_expired(void *argument)
 {
 	struct workspace *workspace = argument;
 
-	if (workspace->stage == WORKSPACE_CLOSED && workspace->waiters != NULL)
+	if (workspace->stage == WORKSPACE_CLOSED && workspace->waiters.waiting != NULL)
 		connect_sandbox(workspace);
 	else if (workspace->stage == WORKSPACE_READY)
 		workspace_tell_waiters(workspace, NULL);
@@ -353,42 +328,12 @@ struct workspace_waiter *
 workspace_use(struct workspace *workspace, workspace_ready_fn *ready,
     workspace_progress_fn *progress, void *argument)
 {
-	struct workspace_waiter *waiter, **place;
+	struct workspace_waiter *waiter;
 
-	waiter = memory_zeroed(1, sizeof(*waiter));
-	waiter->workspace = workspace;
-	waiter->ready = ready;
-	waiter->progress = progress;
-	waiter->argument = argument;
-	for (place = &workspace->waiters; *place != NULL; place = &(*place)->next)
-		continue;
-	*place = waiter;
+	waiter = waiters_add(&workspace->waiters, ready, progress, argument);
 	if (workspace->stage == WORKSPACE_CLOSED || workspace->stage == WORKSPACE_READY)
 		loop_timer_start(workspace->soon, 0);
 	return waiter;
-}
-
-static bool
-remove_waiter(struct workspace_waiter **list, const struct workspace_waiter *waiter)
-{
-	for (; *list != NULL; list = &(*list)->next) {
-		if (*list == waiter) {
-			*list = waiter->next;
-			return true;
-		}
-	}
-	return false;
-}
-
-void
-workspace_waiter_cancel(struct workspace_waiter *waiter)
-{
-	/* The one that is told just now is freed by tell_waiters. */
-	if (waiter == NULL || waiter->workspace == NULL)
-		return;
-	if (remove_waiter(&waiter->workspace->waiters, waiter) ||
-	    remove_waiter(&waiter->workspace->telling, waiter))
-		memory_free(waiter);
 }
 
 const char *

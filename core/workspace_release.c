@@ -22,7 +22,7 @@ released_for_now(struct workspace *workspace, const struct error *err)
 	workspace->away_done = NULL;
 	workspace->stage = WORKSPACE_CLOSED;
 	done(workspace->away_argument, err);
-	if (workspace->waiters != NULL)
+	if (workspace->waiters.waiting != NULL)
 		loop_timer_start(workspace->soon, 0);
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/driver.h"
 #include "core/workspace.h"
+#include "core/workspace_waiter.h"
 
 struct loop_timer;
 
@@ -19,22 +20,13 @@ enum workspace_stage {
 	WORKSPACE_RELEASING,
 };
 
-struct workspace_waiter {
-	struct workspace_waiter *next;
-	struct workspace *workspace;
-	workspace_ready_fn *ready;
-	workspace_progress_fn *progress;
-	void *argument;
-};
-
 struct workspace {
 	struct workspace_setup setup;
 	struct driver_sandbox *sandbox;
 	enum workspace_stage stage;
-	struct workspace_waiter *waiters;
-	struct workspace_waiter *telling; /* are being told; whoever is told may cancel the rest */
-	struct loop_timer *soon;          /* tells waiters of a workspace that is ready already */
-	struct loop_timer *slow;          /* tells them that it takes a while */
+	struct waiters waiters;
+	struct loop_timer *soon; /* tells waiters of a workspace that is ready already */
+	struct loop_timer *slow; /* tells them that it takes a while */
 	struct loop_timer *deadline;
 	struct driver_operation *check;
 	int64_t started; /* loop_now */

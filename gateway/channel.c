@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The life of a session channel: its opening, the command that the worker runs for it or the service
- * that we give ourselves, and the end: all data, then exit-status or exit-signal, EOF and CLOSE, once.
+ * Session channels: their opening, the command or service behind each, and the end: all data, then
+ * exit-status or exit-signal, EOF and CLOSE, once. What the client asks for is in channel_request.c.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -31,8 +31,14 @@
 /* What one channel may hold back, and all of a connection together. */
 #define WINDOW_MAX (4U * 1024U * 1024U)
 #define WINDOW_ALL (8U * 1024U * 1024U)
-/* ms; how long a pty whose command has ended may be held open in silence by somebody else. */
+/*
+ * ms; how long a pty whose command has ended may be held open by somebody else, in silence and in all once
+ * it was empty.
+ */
 #define QUIET_WAIT 250
+#define QUIET_ALL 2000
+/* More than any pipe, socket or pty holds: what comes behind that is not the ended command's. */
+#define LATE_MAX (8U * 1024U * 1024U)
 
 /*
  * Shared by all channels of the process, and empty whenever the loop waits. Pages that are never touched
@@ -335,7 +341,9 @@ static void
 found_nothing(struct channel *channel, struct stream *stream)
 {
 	stream->ready = false;
-	if (channel->has_ended && !channel->pty)
+	if (channel->has_ended && channel->quiet_end == 0)
+		channel->quiet_end = loop_now() + QUIET_ALL;
+	if (channel->has_ended && (!channel->pty || loop_now() > channel->quiet_end))
 		stream_close(stream);
 	else if ((channel->has_ended || stream->watch == NULL) &&
 		 !loop_timer_running(channel->quiet))
@@ -393,6 +401,10 @@ advance_output(struct channel *channel, struct stream *stream)
 		return false;
 	}
 	loop_timer_stop(channel->quiet);
+	if (channel->has_ended)
+		channel->late += (size_t)got;
+	if (channel->late > LATE_MAX)
+		stream_close(stream);
 	shown = within_limit(channel, (size_t)got);
 	count_output(channel, (size_t)got);
 	if (shown == 0)

@@ -300,7 +300,8 @@ reload(struct listener *self)
 	struct error err;
 
 	fresh = listener_load_conf(self->path, self->overrides, &err);
-	if (fresh == NULL || listener_check_conf(fresh, &err) != 0) {
+	if (fresh == NULL || listener_check_conf(fresh, &err) != 0 ||
+	    hostkey_ensure(settings_text(conf_global(fresh), "host_keys"), &err) != 0) {
 		log_error("not reloaded: %s", err.message);
 		conf_free(fresh);
 		return;

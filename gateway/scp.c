@@ -184,6 +184,10 @@ take_byte(struct scp *scp, unsigned char byte)
 {
 	bool ok;
 
+	if (byte == '\0' && scp->stage == SCP_LINE) {
+		scp_abort(scp, "a control line with a NUL byte");
+		return;
+	}
 	if (byte != '\n' && buffer_append(&scp->line, &byte, 1) != 0) {
 		scp_abort(scp, "a control line is too long");
 		return;

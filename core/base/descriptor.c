@@ -88,18 +88,24 @@ descriptor_write(int fd, const void *data, size_t size, struct error *err)
 char *
 descriptor_read_file(int directory, const char *path, size_t max, size_t *size, struct error *err)
 {
+	struct stat status;
 	size_t length;
 	ssize_t got;
 	char *text;
 	int fd;
 
-	fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* A pipe in its place would be waited for. */
+	fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0) {
 		error_system(err, errno, "open %s", path);
 		return NULL;
 	}
 	text = memory_allocate(max + 2);
 	length = 0;
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+		error_set(err, ERROR_INVALID, "%s is not a regular file", path);
+		goto fail;
+	}
 	while (length <= max && (got = read(fd, text + length, max + 1 - length)) != 0) {
 		if (got < 0 && errno == EINTR)
 			continue;

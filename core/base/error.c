@@ -15,13 +15,13 @@ enum {
 	FX_PERMISSION_DENIED = 3,
 	FX_FAILURE = 4,
 	FX_BAD_MESSAGE = 5,
-	FX_CONNECTION_LOST = 7,
+	/* 6 and 7, no connection and a lost one, are for the client to say of itself (section 7). */
 	FX_UNSUPPORTED = 8,
 };
 
 static const struct error_kind kinds[ERROR_CODES] = {
 	[ERROR_NONE] = { "NONE", 0, 0, 0, "no error" },
-	[ERROR_UNAVAILABLE] = { "UNAVAILABLE", FX_CONNECTION_LOST, -32000, 69,
+	[ERROR_UNAVAILABLE] = { "UNAVAILABLE", FX_FAILURE, -32000, 69,
 	    "the sandbox cannot be reached" },
 	[ERROR_OUTSIDE_ROOT] = { "OUTSIDE_ROOT", FX_PERMISSION_DENIED, -32001, 77,
 	    "the path is outside the workspace's root" },

@@ -56,6 +56,32 @@ def test_a_listener_without_descriptors_waits_in_peace_and_recovers(make_gateway
     assert ssh(gateway, "echo well").stdout == b"well\n"
 
 
+def replace_configuration(gateway, name):
+    """Puts something in the place of the configuration file."""
+    gateway.configuration.unlink()
+    if name == "missing":
+        return
+    if name == "pipe":
+        os.mkfifo(gateway.configuration, 0o600)
+    elif name == "directory":
+        gateway.configuration.mkdir()
+    else:
+        gateway.configuration.write_text({"garbage": "\0\1", "no host keys": "host_keys = /nowhere/keys\n"}[name])
+        gateway.configuration.chmod(0o600)
+
+
+@pytest.mark.parametrize("name", ["missing", "pipe", "directory", "garbage", "no host keys"])
+def test_a_reload_of_what_is_no_configuration_changes_nothing(make_gateway, name):
+    """A pipe was waited for; without host keys, each connection failed from then on."""
+    gateway = make_gateway()
+    replace_configuration(gateway, name)
+    for _ in range(3):
+        start = gateway.log_length()
+        gateway.signal(signal.SIGHUP)
+        gateway.wait_log("not reloaded: ", start=start)
+    assert ssh(gateway, "echo well").stdout == b"well\n"
+
+
 def victims(gateway, kind):
     """The processes below the listener of one kind."""
     lines = processes()

@@ -46,7 +46,10 @@ def attack(gateway, login="sandbox"):
 
 @pytest.mark.parametrize(
     "packet",
-    [(MSG_GLOBAL_REQUEST, text("keepalive@attack"), b"\1"), (MSG_PING, text("ping"))],
+    [
+        (MSG_GLOBAL_REQUEST, text("keepalive@attack"), b"\1"),
+        pytest.param((MSG_PING, text("ping")), marks=pytest.mark.stress),
+    ],
     ids=["refusals", "unimplemented"],
 )
 def test_nothing_is_read_from_a_client_that_takes_no_answers(gateway, packet):
