@@ -15,8 +15,8 @@ WARNINGS ?= -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wformat=2 -Wvla -Wundef -Werror
 
 # LIBSSH_LEGACY_0_4 keeps names of libssh of before 0.4 (buffer_free, channel_...) out of our way.
-STANDARD := -std=c11 -D_GNU_SOURCE -DLIBSSH_LEGACY_0_4 -I. -fPIE -ffunction-sections -fdata-sections
-COMPILE = $(CC) $(STANDARD) $(WARNINGS) $(HARDENING) $(CPPFLAGS) $(CFLAGS)
+STANDARD := -std=c11 -D_GNU_SOURCE -DLIBSSH_LEGACY_0_4 -I.
+COMPILE = $(CC) $(STANDARD) -fPIE -ffunction-sections -fdata-sections $(WARNINGS) $(HARDENING) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) $(HARDENING_LINK) -Wl,--as-needed -Wl,--gc-sections $(LDFLAGS)
 
 # What is made of what. A file that does not exist is left out, and so is a program without its main file.
@@ -28,9 +28,9 @@ library = $(1:%=$(BUILD)/lib%.a)
 SCRIPTS := $(wildcard core/scripts/*.sh)
 CORE := $(call objects,core/base/*.c core/*.c) $(if $(SCRIPTS),$(BUILD)/obj/scripts.o)
 INIT := $(call objects,drivers/local_init*.c)
-RWSD := $(call in_gateway,rwsd.c listener*.c auth*.c session*.c channel*.c sftp*.c launch*.c)
-WORKER := $(call in_gateway,worker*.c records*.c rpc*.c)
-RWS := $(call in_gateway,rws.c cli*.c)
+RWSD := $(call in_gateway,rwsd.c listener*.c auth*.c session*.c channel*.c sftp*.c scp*.c launch*.c)
+WORKER := $(call in_gateway,worker*.c records*.c rpc*.c operation_table.c)
+RWS := $(call in_gateway,rws.c cli*.c operation_table.c rpc_json.c)
 PROGRAMS := $(call program,rwsd,gateway/rwsd.c) $(call program,rwsd-worker,gateway/worker.c) \
 	$(call program,rws,gateway/rws.c) $(call program,rwsd-init,drivers/local_init.c)
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
@@ -41,7 +41,7 @@ WORKER_LIBS = -lcurl -ljson-c -larchive -lcrypto -lseccomp
 TEST_LIBS = -lssh $(WORKER_LIBS)
 
 .PHONY: all unit fuzzers deps deps-test run check test e2e asan fuzz stress bench bench-profile lint \
-	format install clean help variant-asan variant-clang variant-fuzz
+	lint-flags format install clean help variant-asan variant-clang variant-fuzz
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -70,16 +70,16 @@ $(BUILD)/lib%.a:
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/rwsd: $(RWSD) $(call objects,drivers/kinds.c drivers/*_kind.c) $(call library,conf keys core)
+$(BUILD)/rwsd: $(RWSD) $(call objects,drivers/kinds.c drivers/*_kind.c) $(SANITIZER) $(call library,conf keys core)
 	$(LINK) -o $@ $^ -lssh -lcrypto -lseccomp
-$(BUILD)/rwsd-worker: $(WORKER) $(call library,conf drivers core)
+$(BUILD)/rwsd-worker: $(WORKER) $(SANITIZER) $(call library,conf drivers core)
 	$(LINK) -o $@ $^ $(WORKER_LIBS)
 $(BUILD)/rws: $(RWS) $(call library,conf core)
 	$(LINK) -o $@ $^ -ljson-c -lcrypto
 
 # One of these runs in each local sandbox, which sees this machine's C library: linked to that, it takes
 # 144 KiB of memory of its own; linked statically, 908 KiB.
-$(BUILD)/rwsd-init: $(INIT) $(call objects,drivers/local_protocol.c drivers/local_scan.c) $(call library,core)
+$(BUILD)/rwsd-init: $(INIT) $(call objects,drivers/local_protocol.c drivers/local_scan.c) $(SANITIZER) $(call library,core)
 	$(LINK) -s -o $@ $^
 
 # The worker carries the init within itself, and so needs nothing beside it.
@@ -104,7 +104,7 @@ $(FUZZ): $(BUILD)/%: $(BUILD)/obj/tests/fuzz/%.o $(TESTED)
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 VARIANT = $(MAKE) --no-print-directory HARDENING= HARDENING_LINK=
 variant-asan:
-	$(VARIANT) BUILD=build/asan CFLAGS="$(SANITIZE)" all unit
+	$(VARIANT) BUILD=build/asan CFLAGS="$(SANITIZE)" SANITIZER=build/asan/obj/tests/sanitizer.o all unit
 variant-clang:
 	$(MAKE) --no-print-directory BUILD=build/clang CC=clang all unit
 variant-fuzz:
@@ -121,7 +121,7 @@ run: deps ## start a gateway for yourself on 127.0.0.1:PORT (2222)
 
 # Each of these ends in the line "N passed, N failed".
 check: deps-test ## install what the tests need and run all of them
-	@tests/run lint build unit fuzz e2e asan
+	@tests/run lint build unit fuzz fakes e2e asan
 test: ## unit tests and the fuzz targets' corpora
 	@tests/run build unit fuzz
 e2e: ## real clients against a real gateway
@@ -130,6 +130,8 @@ asan: ## unit tests and the core of e2e under the sanitizers
 	@tests/run asan
 stress: ## long runs: nothing lost, nothing left behind
 	@tests/run build stress
+lint-flags:
+	@echo $(STANDARD)
 lint: ## everything that reads the source without running it
 	@tests/run lint
 

@@ -112,6 +112,8 @@ const struct option conf_options[] = {
 	    "Bytes of stdout and of stderr that a result keeps."),
 	SIZE("max_file_bytes", OPTION_BOTH, KIB, TIB, "10MiB",
 	    "Largest file that is read or written."),
+	DURATION("leftover_age", OPTION_BOTH, SECOND, DAY, "1h",
+	    "Age at which what an interrupted file operation left is removed."),
 	SIZE("max_stream_bytes", OPTION_BOTH, 0, 1024 * TIB, "64MiB",
 	    "Output after which a command is stopped; 0 for never."),
 	SIZE("max_snapshot_bytes", OPTION_BOTH, KIB, 1024 * TIB, "1GiB",

@@ -77,8 +77,8 @@ struct command {
 	struct workspace_waiter *waiter;
 	struct driver_stream *stream; /* of a driver that can do it all */
 	struct wrapped *wrapped;      /* else */
-	bool gone;     /* no process of the group is left */
-	enum rung rung; /* of the ladder: what was sent last */
+	bool gone;                    /* no process of the group is left */
+	enum rung rung;               /* of the ladder: what was sent last */
 	int early_signal;
 	uint64_t limit;
 	struct loop_timer *timeout, *ladder;
@@ -100,7 +100,7 @@ static bool
 is_complete(const struct driver *driver)
 {
 	return (driver->kind->supports & DRIVER_GROUP) != 0 &&
-	    (driver->kind->supports & DRIVER_EXIT) != 0;
+	       (driver->kind->supports & DRIVER_EXIT) != 0;
 }
 
 static void
@@ -176,6 +176,14 @@ tell_ended(struct command *command, struct command_exit *ended)
 }
 
 static void
+tell_gone(struct command *command)
+{
+	if (command->events != NULL && command->events->gone != NULL)
+		command->events->gone(command->argument);
+	workspace_command_gone(command->workspace);
+}
+
+static void
 fail(struct command *command, const struct error *err)
 {
 	struct command_exit ended = { 0 };
@@ -184,6 +192,7 @@ fail(struct command *command, const struct error *err)
 	ended.failure = *err;
 	command->gone = true;
 	tell_ended(command, &ended);
+	tell_gone(command);
 	free_if_done(command);
 }
 
@@ -211,8 +220,17 @@ give_up(struct command *command)
 		fail(command, &err);
 	} else {
 		command->gone = true;
+		tell_gone(command);
 		free_if_done(command);
 	}
+}
+
+static uint32_t
+kill_grace(const struct command *command)
+{
+	if (command->request.kill_grace != 0)
+		return command->request.kill_grace;
+	return (uint32_t)settings_number(workspace_settings(command->workspace), "kill_grace");
 }
 
 /* The next rung: each is sent once, and has its time before the one after it. */
@@ -220,9 +238,8 @@ static void
 climb(void *argument)
 {
 	struct command *command = argument;
-	int64_t grace;
+	uint32_t grace = kill_grace(command);
 
-	grace = settings_number(workspace_settings(command->workspace), "kill_grace");
 	if (command->rung == RUNG_KILL) {
 		give_up(command);
 		return;
@@ -361,6 +378,7 @@ stream_gone(void *argument)
 
 	command->gone = true;
 	loop_timer_stop(command->ladder);
+	tell_gone(command);
 	free_if_done(command);
 }
 
@@ -418,8 +436,8 @@ start_stream(struct command *command, const struct driver_command *start)
 	setup.driver = driver_of(command);
 	setup.sandbox = workspace_sandbox(command->workspace);
 	if (is_complete(setup.driver))
-		command->stream =
-		    setup.driver->start(setup.sandbox, start, &stream_events, command);
+		command->stream = setup.driver->start(
+		    setup.sandbox, start, &stream_events, command);
 	else
 		command->wrapped = wrapped_start(&setup, start, &stream_events, command);
 }
@@ -452,8 +470,7 @@ workspace_ready(void *argument, const struct error *err)
 	start.x_pixels = command->request.x_pixels;
 	start.y_pixels = command->request.y_pixels;
 	start.keep_background = command->request.keep_background;
-	start.kill_grace =
-	    (uint32_t)settings_number(workspace_settings(command->workspace), "kill_grace");
+	start.kill_grace = kill_grace(command);
 	command->stage = STAGE_STARTING;
 	start_stream(command, &start);
 	memory_free(shell[0]);
@@ -496,9 +513,9 @@ command_start(struct workspace *workspace, const struct command_request *request
 void
 command_signal(struct command *command, int number)
 {
-	if (command->stage == STAGE_RUNNING)
+	if (command->stage == STAGE_RUNNING || command->stage == STAGE_ENDED)
 		send_signal(command, number);
-	else if (command->stage != STAGE_ENDED)
+	else
 		command->early_signal = number;
 }
 
@@ -543,6 +560,19 @@ command_close(struct command *command)
 		stop(command, REASON_CLOSED);
 	else
 		free_if_done(command);
+}
+
+bool
+command_lives(const struct command *command)
+{
+	return command->stage != STAGE_WAITING && (command->stage != STAGE_ENDED || !command->gone);
+}
+
+bool
+command_busy(const struct command *command)
+{
+	return !command->request.internal &&
+	       (command->stage == STAGE_WAITING || command_lives(command));
 }
 
 struct command *

@@ -24,8 +24,10 @@ struct command_request {
 	bool pty;
 	const char *term;
 	uint32_t columns, rows, x_pixels, y_pixels;
-	int64_t timeout;         /* ms, 0: none */
-	bool keep_background;    /* what it leaves running lives on */
+	int64_t timeout;      /* ms, 0: none */
+	uint32_t kill_grace;  /* ms between TERM and KILL, 0: the login's */
+	bool keep_background; /* what it leaves running lives on */
+	bool internal;        /* a part of an operation of ours: the workspace is not busy for it */
 };
 
 /* What the owner of a command is told, in this order; never from within a call of the owner's. */
@@ -35,13 +37,18 @@ struct command_events {
 	void (*started)(void *argument, const struct driver_descriptors *descriptors);
 	/* Once and last; ended.id is not set. The note belongs to the command. */
 	void (*ended)(void *argument, const struct command_exit *ended);
+	/* May be NULL. After ended: no process of the group is left. Not the place for command_close. */
+	void (*gone)(void *argument);
 };
 
 /* Starts it once the workspace is ready. It belongs to the owner until command_close. */
 struct command *command_start(struct workspace *workspace, const struct command_request *request,
     const struct command_events *events, void *argument);
 
-/* Sends a signal by number to the whole group; before the start it is remembered. */
+/*
+ * Sends a signal by number to the whole group: before the start it is remembered, after the end it
+ * reaches what was left running.
+ */
 void command_signal(struct command *command, int number);
 void command_resize(
     struct command *command, uint32_t columns, uint32_t rows, uint32_t x_pixels, uint32_t y_pixels);
@@ -57,6 +64,12 @@ void command_abort(struct command *command);
  * KILL after kill_grace. What a command with keep_background left running stays; its output is dropped.
  */
 void command_close(struct command *command);
+
+/* Does it run, or has it left processes behind? Never true for an internal one. */
+bool command_busy(const struct command *command);
+
+/* Is it being started, does it run, or has it left processes behind? An internal one as well. */
+bool command_lives(const struct command *command);
 
 /* workspace.c only: the next in its list, ending for good, and a sandbox that is gone. */
 struct command *command_next(const struct command *command);

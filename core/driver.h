@@ -28,13 +28,14 @@ enum driver_support {
 	DRIVER_BINARY = 1 << 3,       /* all streams carry any byte, none lost or added */
 	DRIVER_PTY = 1 << 4,          /* commands on a pty, with resize */
 	DRIVER_EXIT = 1 << 5,         /* an exact end: exit status, or the signal's number */
-	DRIVER_GROUP = 1 << 6,        /* every command leads its own session; signal reaches the whole
+	DRIVER_GROUP = 1 << 6,  /* every command leads its own session; signal reaches the whole
 	                                 group; background processes are tracked and ended by the driver */
-	DRIVER_RESUME = 1 << 7,       /* a dropped stream is picked up again without loss */
-	DRIVER_STOP = 1 << 8,         /* release can stop a sandbox so that its files survive */
-	DRIVER_ADOPT = 1 << 9,        /* can find again what it created, by its instance label */
-	DRIVER_RAW_PTY = 1 << 11,     /* a pty that was started is in raw mode, and takes any byte at once */
-	DRIVER_FLOW = 1 << 10,        /* a slow reader slows the command down rather than losing output */
+	DRIVER_RESUME = 1 << 7, /* a dropped stream is picked up again without loss */
+	DRIVER_STOP = 1 << 8,   /* release can stop a sandbox so that its files survive */
+	DRIVER_ADOPT = 1 << 9,  /* can find again what it created, by its instance label */
+	DRIVER_RAW_PTY =
+	    1 << 11, /* a pty that was started is in raw mode, and takes any byte at once */
+	DRIVER_FLOW = 1 << 10, /* a slow reader slows the command down rather than losing output */
 };
 
 /* One sandbox as the driver sees it; each driver has its own. */
@@ -60,8 +61,9 @@ struct driver_context {
 
 /* What to connect to. */
 struct driver_target {
-	const char *id; /* the sandbox's id or name; NULL: adopt one with our instance label, or create */
-	bool created;   /* a known id was created by us earlier (not attached) */
+	const char
+	    *id; /* the sandbox's id or name; NULL: adopt one with our instance label, or create */
+	bool created; /* a known id was created by us earlier (not attached) */
 	bool may_create;
 };
 
@@ -141,10 +143,11 @@ typedef void driver_result_fn(
  * must not carry every provider's libraries. In drivers/NAME_kind.c.
  */
 struct driver_kind {
-	const char *name;     /* in the login block: driver = NAME */
-	unsigned supports;    /* bits of enum driver_support */
+	const char *name;             /* in the login block: driver = NAME */
+	unsigned supports;            /* bits of enum driver_support */
 	const struct option *options; /* its own options, ending with a row without a name */
-	const char *standard_dispose; /* on_dispose when the block has none and we created the sandbox */
+	const char
+	    *standard_dispose; /* on_dispose when the block has none and we created the sandbox */
 };
 
 struct driver {
@@ -171,12 +174,12 @@ struct driver {
 	 * Streams a file (absolute path) into the descriptor sink, which the driver closes at the
 	 * end: at most max + 1 bytes, so that the caller sees what is over its limit.
 	 */
-	struct driver_operation *(*read)(struct driver_sandbox *sandbox, const char *path, uint64_t max,
-	    int sink, driver_done_fn *done, void *argument);
+	struct driver_operation *(*read)(struct driver_sandbox *sandbox, const char *path,
+	    uint64_t max, int sink, driver_done_fn *done, void *argument);
 
 	/* Makes or replaces a file (absolute path, mode 0600) with exactly size bytes from source, which it closes. */
-	struct driver_operation *(*write)(struct driver_sandbox *sandbox, const char *path, uint64_t size,
-	    int source, driver_done_fn *done, void *argument);
+	struct driver_operation *(*write)(struct driver_sandbox *sandbox, const char *path,
+	    uint64_t size, int source, driver_done_fn *done, void *argument);
 
 	/* Runs argv to its end with a small stdin and bounded output, which it gathers. */
 	struct driver_operation *(*run)(struct driver_sandbox *sandbox, char *const *argv,
@@ -187,8 +190,9 @@ struct driver {
 	void (*cancel)(struct driver_operation *operation);
 
 	/* Starts a command; its events come later. */
-	struct driver_stream *(*start)(struct driver_sandbox *sandbox, const struct driver_command *command,
-	    const struct driver_stream_events *events, void *argument);
+	struct driver_stream *(*start)(struct driver_sandbox *sandbox,
+	    const struct driver_command *command, const struct driver_stream_events *events,
+	    void *argument);
 
 	/* With DRIVER_PTY. */
 	void (*resize)(struct driver_stream *stream, uint32_t columns, uint32_t rows,
@@ -199,6 +203,13 @@ struct driver {
 
 	/* Frees the stream; no event comes any more. Ends a command that still runs with KILL. */
 	void (*close_stream)(struct driver_stream *stream);
+
+	/*
+	 * NULL, or for a connected sandbox: a socket to a file server of the driver's own that speaks
+	 * core/file_protocol.h and passes descriptors of the files themselves. It is the caller's;
+	 * -1 with err when there is none (UNSUPPORTED: then core/ makes it up).
+	 */
+	int (*open_files)(struct driver_sandbox *sandbox, struct error *err);
 };
 
 /* The drivers of this build, NULL-ended; in drivers/kinds.c and, with their code, drivers/driver.c. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Encode and decode of the messages between our processes, next to each other. A decoder that
- * fails has freed what it made.
+ * Encode and decode of the messages of the listener with the processes it starts, next to each
+ * other. A decoder that fails has freed what it made. Commands are in protocol_command.c.
  */
 #include <string.h>
 #include <unistd.h>
@@ -9,9 +9,6 @@
 #include "core/base/memory.h"
 #include "core/base/message.h"
 #include "core/protocol.h"
-
-#define EXIT_STATUS_MAX 255
-#define SIGNAL_MAX 64
 
 static unsigned char *
 copy_bytes(struct message *message, size_t *size)
@@ -24,14 +21,6 @@ copy_bytes(struct message *message, size_t *size)
 	if (*size > 0)
 		memcpy(copy, data, *size);
 	return copy;
-}
-
-/* Refuses a text that must be there and is not. */
-static void
-require(struct message *message, const char *text)
-{
-	if (text == NULL)
-		message->failed = true;
 }
 
 void
@@ -96,7 +85,7 @@ connection_decode(struct message *message, struct connection *connection, struct
 	connection->address = message_get_text(message);
 	connection->port = message_get_u32(message);
 	connection->fd = message->fd;
-	require(message, connection->address);
+	message_require(message, connection->address);
 	if (message->fd < 0 || connection->port > UINT16_MAX)
 		message->failed = true;
 	if (message_end(message, err) == 0) {
@@ -133,8 +122,8 @@ auth_login_decode(struct message *message, struct auth_login *login, struct erro
 	login->instances = message_get_text(message);
 	login->files = message_get_list(message);
 	login->keys = message_get_list(message);
-	require(message, login->name);
-	require(message, login->instances);
+	message_require(message, login->name);
+	message_require(message, login->instances);
 	if (message_end(message, err) == 0)
 		return 0;
 	auth_login_free(login);
@@ -183,8 +172,8 @@ auth_request_decode(struct message *message, struct auth_request *request, struc
 	request->algorithm = message_get_text(message);
 	request->blob = copy_bytes(message, &request->blob_size);
 	request->is_signed = message_get_bool(message);
-	require(message, request->user);
-	require(message, request->algorithm);
+	message_require(message, request->user);
+	message_require(message, request->algorithm);
 	if (message_end(message, err) == 0)
 		return 0;
 	auth_request_free(request);
@@ -216,7 +205,7 @@ auth_check_decode(struct message *message, struct auth_check *check, struct erro
 	check->connection = message_get_u64(message);
 	check->address = message_get_text(message);
 	check->request = copy_bytes(message, &check->request_size);
-	require(message, check->address);
+	message_require(message, check->address);
 	if (message_end(message, err) == 0)
 		return 0;
 	auth_check_free(check);
@@ -280,8 +269,8 @@ auth_result_decode(struct message *message, struct auth_result *result, struct e
 	result->fingerprint = message_get_text(message);
 	get_restrictions(message, &result->restrictions);
 	if (result->allowed) {
-		require(message, result->login);
-		require(message, result->workspace);
+		message_require(message, result->login);
+		message_require(message, result->workspace);
 	}
 	if (message_end(message, err) == 0)
 		return 0;
@@ -299,6 +288,14 @@ auth_result_free(struct auth_result *result)
 	memset(result, 0, sizeof(*result));
 }
 
+enum forced_command
+forced_command_parse(const char *command)
+{
+	if (command == NULL)
+		return FORCED_NONE;
+	return strcmp(command, "internal-sftp") == 0 ? FORCED_SFTP : FORCED_COMMAND;
+}
+
 void
 auth_answer_encode(struct message *message, const struct auth_answer *answer)
 {
@@ -306,19 +303,26 @@ auth_answer_encode(struct message *message, const struct auth_answer *answer)
 	message->fd = answer->worker;
 	message_put_bool(message, answer->allowed);
 	message_put_bool(message, answer->no_pty);
+	message_put_u8(message, (uint8_t)answer->forced);
 	message_put_text(message, answer->workspace);
 }
 
 int
 auth_answer_decode(struct message *message, struct auth_answer *answer, struct error *err)
 {
+	uint8_t forced;
+
 	memset(answer, 0, sizeof(*answer));
 	answer->allowed = message_get_bool(message);
 	answer->no_pty = message_get_bool(message);
+	forced = message_get_u8(message);
+	if (forced >= FORCED_COMMANDS)
+		message->failed = true;
+	answer->forced = (enum forced_command)forced;
 	answer->workspace = message_get_text(message);
 	answer->worker = message_take_fd(message);
 	if (answer->allowed)
-		require(message, answer->workspace);
+		message_require(message, answer->workspace);
 	if (message_end(message, err) == 0)
 		return 0;
 	auth_answer_free(answer);
@@ -329,7 +333,7 @@ void
 auth_answer_free(struct auth_answer *answer)
 {
 	memory_free(answer->workspace);
-	if (answer->worker >= 0)
+	if (answer->worker > STDERR_FILENO)
 		(void)close(answer->worker);
 	memset(answer, 0, sizeof(*answer));
 	answer->worker = -1;
@@ -356,10 +360,10 @@ worker_configure_decode(
 	configure->instance = message_get_text(message);
 	configure->driver = message_get_text(message);
 	configure->directory = message_take_fd(message);
-	require(message, configure->login);
-	require(message, configure->workspace);
-	require(message, configure->instance);
-	require(message, configure->driver);
+	message_require(message, configure->login);
+	message_require(message, configure->workspace);
+	message_require(message, configure->instance);
+	message_require(message, configure->driver);
 	if (!message->failed && configure->directory >= 0)
 		return 0;
 	worker_configure_free(configure);
@@ -373,7 +377,7 @@ worker_configure_free(struct worker_configure *configure)
 	memory_free(configure->workspace);
 	memory_free(configure->instance);
 	memory_free(configure->driver);
-	if (configure->directory >= 0)
+	if (configure->directory > STDERR_FILENO)
 		(void)close(configure->directory);
 	memset(configure, 0, sizeof(*configure));
 	configure->directory = -1;
@@ -423,218 +427,4 @@ worker_attach_free(struct worker_attach *attach)
 	restrictions_free(&attach->restrictions);
 	memset(attach, 0, sizeof(*attach));
 	attach->fd = -1;
-}
-
-void
-command_start_encode(struct message *message, const struct command_start *start)
-{
-	message_start(message, MESSAGE_COMMAND_START);
-	message_put_u32(message, start->id);
-	message_put_u8(message, (uint8_t)start->kind);
-	message_put_text(message, start->command);
-	message_put_list(message, start->environment);
-	message_put_bool(message, start->pty);
-	message_put_text(message, start->term);
-	message_put_u32(message, start->columns);
-	message_put_u32(message, start->rows);
-	message_put_u32(message, start->x_pixels);
-	message_put_u32(message, start->y_pixels);
-}
-
-int
-command_start_decode(struct message *message, struct command_start *start, struct error *err)
-{
-	uint8_t kind;
-
-	memset(start, 0, sizeof(*start));
-	start->id = message_get_u32(message);
-	kind = message_get_u8(message);
-	start->kind = kind < COMMAND_KINDS ? (enum command_kind)kind : COMMAND_EXEC;
-	start->command = message_get_text(message);
-	start->environment = message_get_list(message);
-	start->pty = message_get_bool(message);
-	start->term = message_get_text(message);
-	start->columns = message_get_u32(message);
-	start->rows = message_get_u32(message);
-	start->x_pixels = message_get_u32(message);
-	start->y_pixels = message_get_u32(message);
-	if (kind >= COMMAND_KINDS || (kind == COMMAND_EXEC && start->command == NULL))
-		message->failed = true;
-	if (message_end(message, err) == 0)
-		return 0;
-	command_start_free(start);
-	return -1;
-}
-
-void
-command_start_free(struct command_start *start)
-{
-	memory_free(start->command);
-	memory_list_free(start->environment);
-	memory_free(start->term);
-	memset(start, 0, sizeof(*start));
-}
-
-void
-command_stream_encode(struct message *message, const struct command_stream *stream)
-{
-	message_start(message, MESSAGE_COMMAND_STREAM);
-	message->fd = stream->fd;
-	message_put_u32(message, stream->id);
-	message_put_u8(message, (uint8_t)stream->kind);
-	message_put_bool(message, stream->last);
-	message_put_u64(message, stream->max_stream);
-}
-
-int
-command_stream_decode(struct message *message, struct command_stream *stream, struct error *err)
-{
-	uint8_t kind;
-
-	memset(stream, 0, sizeof(*stream));
-	stream->id = message_get_u32(message);
-	kind = message_get_u8(message);
-	stream->kind = kind < COMMAND_STREAM_KINDS ? (enum command_stream_kind)kind : COMMAND_INPUT;
-	stream->last = message_get_bool(message);
-	stream->max_stream = message_get_u64(message);
-	stream->fd = message->fd;
-	if (kind >= COMMAND_STREAM_KINDS || message->fd < 0)
-		message->failed = true;
-	if (message_end(message, err) != 0)
-		return -1;
-	(void)message_take_fd(message);
-	return 0;
-}
-
-void
-command_progress_encode(struct message *message, const struct command_progress *progress)
-{
-	message_start(message, MESSAGE_COMMAND_PROGRESS);
-	message_put_u32(message, progress->id);
-	message_put_text(message, progress->text);
-}
-
-int
-command_progress_decode(
-    struct message *message, struct command_progress *progress, struct error *err)
-{
-	memset(progress, 0, sizeof(*progress));
-	progress->id = message_get_u32(message);
-	progress->text = message_get_text(message);
-	require(message, progress->text);
-	if (message_end(message, err) == 0)
-		return 0;
-	command_progress_free(progress);
-	return -1;
-}
-
-void
-command_progress_free(struct command_progress *progress)
-{
-	memory_free(progress->text);
-	memset(progress, 0, sizeof(*progress));
-}
-
-void
-command_exit_encode(struct message *message, const struct command_exit *ended)
-{
-	message_start(message, MESSAGE_COMMAND_EXIT);
-	message_put_u32(message, ended->id);
-	message_put_bool(message, ended->failed);
-	message_put_error(message, &ended->failure);
-	message_put_bool(message, ended->signaled);
-	message_put_u32(message, ended->status);
-	message_put_bool(message, ended->core);
-	message_put_text(message, ended->note);
-}
-
-int
-command_exit_decode(struct message *message, struct command_exit *ended, struct error *err)
-{
-	memset(ended, 0, sizeof(*ended));
-	ended->id = message_get_u32(message);
-	ended->failed = message_get_bool(message);
-	message_get_error(message, &ended->failure);
-	ended->signaled = message_get_bool(message);
-	ended->status = message_get_u32(message);
-	ended->core = message_get_bool(message);
-	ended->note = message_get_text(message);
-	if (ended->status > (ended->signaled ? SIGNAL_MAX : EXIT_STATUS_MAX))
-		message->failed = true;
-	if (message_end(message, err) == 0)
-		return 0;
-	command_exit_free(ended);
-	return -1;
-}
-
-void
-command_exit_free(struct command_exit *ended)
-{
-	memory_free(ended->note);
-	memset(ended, 0, sizeof(*ended));
-}
-
-void
-command_signal_encode(struct message *message, const struct command_signal *request)
-{
-	message_start(message, MESSAGE_COMMAND_SIGNAL);
-	message_put_u32(message, request->id);
-	message_put_text(message, request->name);
-}
-
-int
-command_signal_decode(struct message *message, struct command_signal *request, struct error *err)
-{
-	memset(request, 0, sizeof(*request));
-	request->id = message_get_u32(message);
-	request->name = message_get_text(message);
-	require(message, request->name);
-	if (message_end(message, err) == 0)
-		return 0;
-	command_signal_free(request);
-	return -1;
-}
-
-void
-command_signal_free(struct command_signal *request)
-{
-	memory_free(request->name);
-	memset(request, 0, sizeof(*request));
-}
-
-void
-command_resize_encode(struct message *message, const struct command_resize *resize)
-{
-	message_start(message, MESSAGE_COMMAND_RESIZE);
-	message_put_u32(message, resize->id);
-	message_put_u32(message, resize->columns);
-	message_put_u32(message, resize->rows);
-	message_put_u32(message, resize->x_pixels);
-	message_put_u32(message, resize->y_pixels);
-}
-
-int
-command_resize_decode(struct message *message, struct command_resize *resize, struct error *err)
-{
-	memset(resize, 0, sizeof(*resize));
-	resize->id = message_get_u32(message);
-	resize->columns = message_get_u32(message);
-	resize->rows = message_get_u32(message);
-	resize->x_pixels = message_get_u32(message);
-	resize->y_pixels = message_get_u32(message);
-	return message_end(message, err);
-}
-
-void
-command_id_encode(struct message *message, uint8_t type, uint32_t id)
-{
-	message_start(message, type);
-	message_put_u32(message, id);
-}
-
-int
-command_id_decode(struct message *message, uint32_t *id, struct error *err)
-{
-	*id = message_get_u32(message);
-	return message_end(message, err);
 }

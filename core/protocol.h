@@ -96,10 +96,10 @@ int drain_decode(struct message *message, bool *dispose, struct error *err);
 /* What a session asks the auth process: may this key log in under this name? */
 struct auth_request {
 	char *user;
-	char *algorithm;        /* the key's type as in authorized_keys: "ssh-ed25519" */
-	unsigned char *blob;    /* the public key, RFC 4253 section 6.6 */
+	char *algorithm;     /* the key's type as in authorized_keys: "ssh-ed25519" */
+	unsigned char *blob; /* the public key, RFC 4253 section 6.6 */
 	size_t blob_size;
-	bool is_signed;         /* false: a query before signing (RFC 4252 section 7) */
+	bool is_signed; /* false: a query before signing (RFC 4252 section 7) */
 };
 void auth_request_encode(struct message *message, const struct auth_request *request);
 int auth_request_decode(struct message *message, struct auth_request *request, struct error *err);
@@ -139,12 +139,24 @@ void auth_result_encode(struct message *message, const struct auth_result *resul
 int auth_result_decode(struct message *message, struct auth_result *result, struct error *err);
 void auth_result_free(struct auth_result *result);
 
+/* Is what the client asks for replaced by a command of its key's? */
+enum forced_command {
+	FORCED_NONE,
+	FORCED_COMMAND, /* by one that the worker knows */
+	FORCED_SFTP,    /* by our own SFTP server: internal-sftp */
+	FORCED_COMMANDS,
+};
+
+/* FORCED_… for the command of an authorized key, which may be NULL. */
+enum forced_command forced_command_parse(const char *command);
+
 /* listener -> session: what the session needs to know of the decision. */
 struct auth_answer {
 	bool allowed;
 	bool no_pty;
+	enum forced_command forced;
 	char *workspace; /* when allowed; for the process title and the log */
-	int worker;      /* when allowed and signed: the session's end of the worker's socket, else -1;
+	int worker; /* when allowed and signed: the session's end of the worker's socket, else -1;
 	                    encode passes it on; after decode free closes it unless it was taken (-1) */
 };
 void auth_answer_encode(struct message *message, const struct auth_answer *answer);
@@ -157,7 +169,7 @@ struct worker_configure {
 	char *workspace; /* NAME, NAME+INSTANCE or NAME=ID */
 	char *instance;  /* label at the provider: gateway id and workspace */
 	char *driver;
-	int directory;   /* of this workspace's own; encode passes it on; after decode it is the caller's */
+	int directory; /* of this workspace's own; encode passes it on; after decode it is the caller's */
 };
 void worker_configure_encode(struct message *message, const struct worker_configure *configure);
 /* Leaves the settings in the message: message_end is the caller's, after settings_get. */
@@ -216,7 +228,8 @@ struct command_stream {
 	int fd;              /* encode passes it on; after decode it is the caller's */
 };
 void command_stream_encode(struct message *message, const struct command_stream *stream);
-int command_stream_decode(struct message *message, struct command_stream *stream, struct error *err);
+int command_stream_decode(
+    struct message *message, struct command_stream *stream, struct error *err);
 
 /* worker -> session: a line for a person who waits; shown only on a pty. */
 struct command_progress {
@@ -252,7 +265,8 @@ struct command_signal {
 	char *name;
 };
 void command_signal_encode(struct message *message, const struct command_signal *request);
-int command_signal_decode(struct message *message, struct command_signal *request, struct error *err);
+int command_signal_decode(
+    struct message *message, struct command_signal *request, struct error *err);
 void command_signal_free(struct command_signal *request);
 
 /* session -> worker */
@@ -261,7 +275,8 @@ struct command_resize {
 	uint32_t columns, rows, x_pixels, y_pixels;
 };
 void command_resize_encode(struct message *message, const struct command_resize *resize);
-int command_resize_decode(struct message *message, struct command_resize *resize, struct error *err);
+int command_resize_decode(
+    struct message *message, struct command_resize *resize, struct error *err);
 
 /* session -> worker: COMMAND_LIMIT (too much output) and COMMAND_CLOSE (the client is gone). */
 void command_id_encode(struct message *message, uint8_t type, uint32_t id);

@@ -151,7 +151,8 @@ static bool
 is_over(const struct relay *relay)
 {
 	return relay->buffer.length == 0 &&
-	    (relay->source_ended || (relay->marker != NULL && relay->marker->stage == MARKER_ENDED));
+	       (relay->source_ended ||
+		   (relay->marker != NULL && relay->marker->stage == MARKER_ENDED));
 }
 
 /* Waits for events; a watch that was taken away because of a hang-up comes back when it is of use. */

@@ -13,53 +13,16 @@
 #include "core/base/option.h"
 #include "core/command.h"
 #include "core/driver.h"
+#include "core/files.h"
 #include "core/scripts.h"
 #include "core/workspace.h"
+#include "core/workspace_state.h"
 
 /* ms: nobody is told of a start that is quicker. */
 #define PROGRESS_AFTER 500
 /* ms for the provider to give us a sandbox, and for the start check in it. */
 #define CONNECT_WAIT 180000
 #define CHECK_OUTPUT_MAX 65536
-
-enum stage {
-	STAGE_CLOSED,
-	STAGE_CONNECTING,
-	STAGE_CHECKING, /* the start check runs in the sandbox */
-	STAGE_READY,
-	STAGE_RELEASING,
-};
-
-struct workspace_waiter {
-	struct workspace_waiter *next;
-	struct workspace *workspace;
-	workspace_ready_fn *ready;
-	workspace_progress_fn *progress;
-	void *argument;
-};
-
-struct workspace {
-	struct workspace_setup setup;
-	struct driver_sandbox *sandbox;
-	enum stage stage;
-	struct workspace_waiter *waiters;
-	struct loop_timer *soon;     /* tells waiters of a workspace that is ready already */
-	struct loop_timer *slow;     /* tells them that it takes a while */
-	struct loop_timer *deadline;
-	struct driver_operation *check;
-	int64_t started; /* loop_now */
-	bool told;       /* that it takes a while */
-
-	char *id, *directory, *root, *shell;
-	bool created;
-	struct command *commands;
-
-	bool dispose;
-	workspace_done_fn *done;
-	void *done_argument;
-};
-
-static void release_sandbox(struct workspace *workspace);
 
 static void
 tell_progress(struct workspace *workspace, const char *text)
@@ -80,25 +43,39 @@ slow_expired(void *argument)
 	tell_progress(workspace, "starting sandbox...");
 }
 
-/* Tells everybody who waits; each may start to wait again. */
 static void
-tell_waiters(struct workspace *workspace, const struct error *err)
+append_waiters(struct workspace_waiter **list, struct workspace_waiter **more)
 {
-	struct workspace_waiter *waiter, *list;
+	while (*list != NULL)
+		list = &(*list)->next;
+	*list = *more;
+	*more = NULL;
+}
 
-	list = workspace->waiters;
-	workspace->waiters = NULL;
-	while ((waiter = list) != NULL) {
-		list = waiter->next;
+/*
+ * Tells everybody who waits; each may start to wait again. What one of them does may end the workspace's
+ * being ready: those after it wait on.
+ */
+void
+workspace_tell_waiters(struct workspace *workspace, const struct error *err)
+{
+	struct workspace_waiter *waiter;
+
+	append_waiters(&workspace->telling, &workspace->waiters);
+	while ((waiter = workspace->telling) != NULL &&
+	       (err != NULL || workspace->stage == WORKSPACE_READY)) {
+		workspace->telling = waiter->next;
 		waiter->workspace = NULL;
 		waiter->ready(waiter->argument, err);
 		memory_free(waiter);
 	}
+	/* Those came before whoever began to wait meanwhile. */
+	append_waiters(&workspace->telling, &workspace->waiters);
+	append_waiters(&workspace->waiters, &workspace->telling);
 }
 
-
-static void
-stop_connecting(struct workspace *workspace)
+void
+workspace_stop_connecting(struct workspace *workspace)
 {
 	loop_timer_stop(workspace->slow);
 	loop_timer_stop(workspace->deadline);
@@ -112,11 +89,11 @@ fail(struct workspace *workspace, const struct error *reason)
 {
 	struct error err = *reason;
 
-	stop_connecting(workspace);
+	workspace_stop_connecting(workspace);
 	log_error("workspace %s: %s", workspace->setup.name, err.message);
-	if (workspace->stage != STAGE_RELEASING)
-		workspace->stage = STAGE_CLOSED;
-	tell_waiters(workspace, &err);
+	if (workspace->stage != WORKSPACE_RELEASING)
+		workspace->stage = WORKSPACE_CLOSED;
+	workspace_tell_waiters(workspace, &err);
 }
 
 static void
@@ -138,8 +115,8 @@ become_ready(struct workspace *workspace)
 {
 	char *line;
 
-	stop_connecting(workspace);
-	workspace->stage = STAGE_READY;
+	workspace_stop_connecting(workspace);
+	workspace->stage = WORKSPACE_READY;
 	log_info("workspace %s: sandbox %s is ready, root %s", workspace->setup.name, workspace->id,
 	    workspace->root);
 	if (workspace->told) {
@@ -151,7 +128,7 @@ become_ready(struct workspace *workspace)
 		tell_progress(workspace, line);
 		memory_free(line);
 	}
-	tell_waiters(workspace, NULL);
+	workspace_tell_waiters(workspace, NULL);
 }
 
 /* The value behind "NAME " at the start of a line of the check's output; a new text or NULL. */
@@ -237,7 +214,7 @@ check(struct workspace *workspace)
 	arguments[1] = settings_boolean(settings, "create_root") ? create : find;
 	arguments[2] = NULL;
 	argv = script_argv("start", arguments);
-	workspace->stage = STAGE_CHECKING;
+	workspace->stage = WORKSPACE_CHECKING;
 	workspace->check = workspace->setup.driver->run(
 	    workspace->sandbox, argv, NULL, 0, CHECK_OUTPUT_MAX, checked, workspace);
 	memory_list_free(argv);
@@ -250,7 +227,7 @@ connected(void *argument, const struct driver_connected *found, const struct err
 	struct workspace *workspace = argument;
 	struct error err;
 
-	if (workspace->stage != STAGE_CONNECTING)
+	if (workspace->stage != WORKSPACE_CONNECTING)
 		return;
 	if (reason != NULL) {
 		err = *reason;
@@ -275,9 +252,9 @@ lost(void *argument, const struct error *err)
 
 	log_error("workspace %s: sandbox %s is lost: %s", workspace->setup.name,
 	    workspace->id == NULL ? "(none)" : workspace->id, err->message);
-	if (workspace->stage == STAGE_READY)
-		workspace->stage = STAGE_CLOSED;
-	else if (workspace->stage == STAGE_CONNECTING || workspace->stage == STAGE_CHECKING)
+	if (workspace->stage == WORKSPACE_READY)
+		workspace->stage = WORKSPACE_CLOSED;
+	else if (workspace->stage == WORKSPACE_CONNECTING || workspace->stage == WORKSPACE_CHECKING)
 		fail(workspace, err);
 }
 
@@ -316,7 +293,7 @@ connect_sandbox(struct workspace *workspace)
 	target.id = attached == NULL ? NULL : attached + 1;
 	target.created = attached == NULL;
 	target.may_create = attached == NULL;
-	workspace->stage = STAGE_CONNECTING;
+	workspace->stage = WORKSPACE_CONNECTING;
 	loop_timer_start(workspace->slow, PROGRESS_AFTER);
 	loop_timer_start(workspace->deadline, CONNECT_WAIT);
 	workspace->setup.driver->connect(workspace->sandbox, &target, connected, workspace);
@@ -328,10 +305,12 @@ soon_expired(void *argument)
 {
 	struct workspace *workspace = argument;
 
-	if (workspace->stage == STAGE_CLOSED && workspace->waiters != NULL)
+	if (workspace->stage == WORKSPACE_CLOSED && workspace->waiters != NULL)
 		connect_sandbox(workspace);
-	else if (workspace->stage == STAGE_READY)
-		tell_waiters(workspace, NULL);
+	else if (workspace->stage == WORKSPACE_READY)
+		workspace_tell_waiters(workspace, NULL);
+	else
+		workspace_release_if_idle(workspace);
 }
 
 struct workspace *
@@ -344,6 +323,7 @@ workspace_new(const struct workspace_setup *setup, struct error *err)
 	workspace->soon = loop_timer_new(setup->loop, soon_expired, workspace);
 	workspace->slow = loop_timer_new(setup->loop, slow_expired, workspace);
 	workspace->deadline = loop_timer_new(setup->loop, deadline_expired, workspace);
+	workspace->files = files_new(workspace);
 	if (open_driver(workspace, err) != 0) {
 		workspace_free(workspace);
 		return NULL;
@@ -356,6 +336,7 @@ workspace_free(struct workspace *workspace)
 {
 	if (workspace == NULL)
 		return;
+	files_free(workspace->files);
 	loop_timer_free(workspace->soon);
 	loop_timer_free(workspace->slow);
 	loop_timer_free(workspace->deadline);
@@ -382,26 +363,32 @@ workspace_use(struct workspace *workspace, workspace_ready_fn *ready,
 	for (place = &workspace->waiters; *place != NULL; place = &(*place)->next)
 		continue;
 	*place = waiter;
-	if (workspace->stage == STAGE_CLOSED || workspace->stage == STAGE_READY)
+	if (workspace->stage == WORKSPACE_CLOSED || workspace->stage == WORKSPACE_READY)
 		loop_timer_start(workspace->soon, 0);
 	return waiter;
+}
+
+static bool
+remove_waiter(struct workspace_waiter **list, const struct workspace_waiter *waiter)
+{
+	for (; *list != NULL; list = &(*list)->next) {
+		if (*list == waiter) {
+			*list = waiter->next;
+			return true;
+		}
+	}
+	return false;
 }
 
 void
 workspace_waiter_cancel(struct workspace_waiter *waiter)
 {
-	struct workspace_waiter **place;
-
-	/* One that is being told is freed by tell_waiters. */
+	/* The one that is told just now is freed by tell_waiters. */
 	if (waiter == NULL || waiter->workspace == NULL)
 		return;
-	for (place = &waiter->workspace->waiters; *place != NULL; place = &(*place)->next) {
-		if (*place == waiter) {
-			*place = waiter->next;
-			memory_free(waiter);
-			return;
-		}
-	}
+	if (remove_waiter(&waiter->workspace->waiters, waiter) ||
+	    remove_waiter(&waiter->workspace->telling, waiter))
+		memory_free(waiter);
 }
 
 const char *
@@ -452,10 +439,27 @@ workspace_login(const struct workspace *workspace)
 	return workspace->setup.name;
 }
 
+int
+workspace_directory(const struct workspace *workspace)
+{
+	return workspace->setup.directory;
+}
+
+struct files *
+workspace_files(const struct workspace *workspace)
+{
+	return workspace->files;
+}
+
 bool
 workspace_busy(const struct workspace *workspace)
 {
-	return workspace->commands != NULL;
+	const struct command *command;
+
+	for (command = workspace->commands; command != NULL; command = command_next(command))
+		if (command_busy(command))
+			return true;
+	return false;
 }
 
 void
@@ -475,70 +479,13 @@ workspace_remove_command(struct workspace *workspace, struct command *command)
 	for (at = workspace->commands; at != NULL; at = command_next(at))
 		if (command_next(at) == command)
 			command_set_next(at, command_next(command));
-	if (workspace->commands == NULL && workspace->stage == STAGE_RELEASING)
-		release_sandbox(workspace);
-}
-
-static void
-released(void *argument, const struct error *err)
-{
-	struct workspace *workspace = argument;
-
-	workspace->done(workspace->done_argument, err);
-}
-
-static enum driver_release
-choose_release(const struct workspace *workspace)
-{
-	const char *text;
-	bool attached;
-
-	attached = strchr(workspace->setup.name, '=') != NULL;
-	text = settings_text(workspace->setup.settings, "on_dispose");
-	if (text == NULL)
-		text = attached ? "keep" : workspace->setup.driver->kind->standard_dispose;
-	if (strcmp(text, "destroy") == 0 &&
-	    settings_boolean(workspace->setup.settings, "never_delete"))
-		text = (workspace->setup.driver->kind->supports & DRIVER_STOP) != 0 ? "stop" : "keep";
-	if (strcmp(text, "destroy") == 0)
-		return DRIVER_DESTROY;
-	return strcmp(text, "stop") == 0 ? DRIVER_STOPPED : DRIVER_KEEP;
-}
-
-static void
-release_sandbox(struct workspace *workspace)
-{
-	enum driver_release release;
-
-	release = workspace->dispose ? choose_release(workspace) : DRIVER_KEEP;
-	workspace->setup.driver->release(workspace->sandbox, release, released, workspace);
+	workspace_release_if_idle(workspace);
 }
 
 void
-workspace_release(struct workspace *workspace, bool dispose, workspace_done_fn *done, void *argument)
+workspace_command_gone(struct workspace *workspace)
 {
-	struct command *command, *next;
-	struct error err;
-	bool was_used;
-
-	was_used = workspace->stage == STAGE_READY;
-	workspace->done = done;
-	workspace->done_argument = argument;
-	workspace->dispose = dispose;
-	stop_connecting(workspace);
-	workspace->stage = STAGE_RELEASING;
-	error_set(&err, ERROR_UNAVAILABLE, "the workspace is being released");
-	tell_waiters(workspace, &err);
-	if (!was_used || workspace->sandbox == NULL) {
-		done(argument, NULL);
-		return;
-	}
-	if (workspace->commands == NULL) {
-		release_sandbox(workspace);
-		return;
-	}
-	for (command = workspace->commands; command != NULL; command = next) {
-		next = command_next(command);
-		command_kill(command);
-	}
+	/* Not from here: a driver may be below us. */
+	if (workspace->stage == WORKSPACE_RELEASING)
+		loop_timer_start(workspace->soon, 0);
 }

@@ -13,6 +13,7 @@ struct command;
 struct driver;
 struct driver_sandbox;
 struct error;
+struct files;
 struct loop;
 struct settings;
 struct workspace;
@@ -25,7 +26,7 @@ struct workspace_setup {
 	const char *login;               /* all texts are kept */
 	const char *name;                /* NAME, NAME+INSTANCE or NAME=ID */
 	const char *instance;            /* label at the provider */
-	int directory;                   /* of this workspace's own in the state directory; kept, not closed */
+	int directory; /* of this workspace's own in the state directory; kept, not closed */
 };
 
 /* Checks the driver's settings; connects nothing yet. */
@@ -54,6 +55,8 @@ const struct driver *workspace_driver(const struct workspace *workspace);
 const struct settings *workspace_settings(const struct workspace *workspace);
 struct driver_sandbox *workspace_sandbox(const struct workspace *workspace);
 const char *workspace_login(const struct workspace *workspace);
+int workspace_directory(const struct workspace *workspace); /* in the state directory, or -1 */
+struct files *workspace_files(const struct workspace *workspace);
 
 /* Does a command run, or has one left processes behind? */
 bool workspace_busy(const struct workspace *workspace);
@@ -61,12 +64,23 @@ bool workspace_busy(const struct workspace *workspace);
 /* Commands enter themselves and leave: command.c only. */
 void workspace_add_command(struct workspace *workspace, struct command *command);
 void workspace_remove_command(struct workspace *workspace, struct command *command);
+/* A command has no process any more. */
+void workspace_command_gone(struct workspace *workspace);
+
+typedef void workspace_done_fn(void *argument, const struct error *err);
+
+/*
+ * Ends all commands of a workspace that is ready, and stops or destroys its sandbox; the next use connects
+ * again. Calls done when that is over, never from within the call. -1 when the provider cannot do it
+ * or the login may not (never_delete).
+ */
+int workspace_put_away(struct workspace *workspace, bool destroy, workspace_done_fn *done,
+    void *argument, struct error *err);
 
 /*
  * Ends all commands, then releases the sandbox: as on_dispose says with dispose, else it is left as it
  * is (stopped where it cannot outlive us). Calls done when that is over, err NULL on success. Call once.
  */
-typedef void workspace_done_fn(void *argument, const struct error *err);
 void workspace_release(
     struct workspace *workspace, bool dispose, workspace_done_fn *done, void *argument);
 

@@ -5,9 +5,9 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/json.h"
 #include "drivers/connect.h"
 #include "drivers/http_answer.h"
-#include "drivers/json.h"
 
 enum {
 	FLAG_COMPRESSED = 1,

@@ -17,10 +17,10 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/json.h"
 #include "core/marker.h"
 #include "drivers/daytona_control.h"
 #include "drivers/daytona_driver.h"
-#include "drivers/json.h"
 
 /* ms; create and start answer within 30 s of the server's own waiting. */
 #define SLOW_TIMEOUT 60000

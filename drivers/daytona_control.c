@@ -6,8 +6,8 @@
 #include "core/base/memory.h"
 #include "core/base/number.h"
 #include "core/base/option.h"
+#include "core/json.h"
 #include "drivers/daytona_control.h"
-#include "drivers/json.h"
 
 #define ID_MAX 128
 #define PAGE_SIZE 100

@@ -19,7 +19,7 @@
 #include "core/marker.h"
 #include "core/scripts.h"
 #include "drivers/daytona_driver.h"
-#include "drivers/json.h"
+#include "core/json.h"
 #include "drivers/websocket.h"
 #include "drivers/websocket_frame.h"
 

@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "drivers/daytona_driver.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 /* ms; the far side of a connection answers in less or not at all. */
 #define CONNECT_TIMEOUT 15000

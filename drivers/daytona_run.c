@@ -16,7 +16,7 @@
 #include "core/marker.h"
 #include "core/scripts.h"
 #include "drivers/daytona_driver.h"
-#include "drivers/json.h"
+#include "core/json.h"
 
 /* Seconds for the command, and ms for the request. */
 #define COMMAND_TIMEOUT 600

@@ -13,9 +13,9 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "core/pump.h"
 #include "drivers/daytona_driver.h"
-#include "drivers/json.h"
 
 /* Bytes that wait for the reader, and from the writer. */
 #define OUTPUT_MAX ((size_t)1024 * 1024)

@@ -7,10 +7,10 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/json.h"
 #include "drivers/e2b.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/json.h"
 #include "drivers/kinds.h"
 
 /* ms; a pause of a big sandbox takes most of a minute. */
@@ -98,7 +98,7 @@ begin_release(void *argument)
 	path = memory_text_format("/sandboxes/%s%s", sandbox->id, destroys ? "" : "/pause");
 	body = destroys ? NULL : json_object_new_object();
 	sandbox->releasing = e2b_control_call(sandbox, destroys ? "DELETE" : "POST", path, body,
-	    HTTP_IDEMPOTENT, RELEASE_TIMEOUT, releasing_done, sandbox);
+	    RELEASE_TIMEOUT, releasing_done, sandbox);
 	memory_free(path);
 }
 

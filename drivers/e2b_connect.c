@@ -16,9 +16,9 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/json.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/json.h"
 
 /* ms; the server itself gives up after 70 s. */
 #define START_TIMEOUT 90000
@@ -176,12 +176,15 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 static void
 probe(struct e2b_connect *connect)
 {
+	struct driver_command command = { 0 };
 	char shell[] = "sh", flag[] = "-c";
 	char in_default[] = "pwd && id -un", in_root[] = "printf '%s\\n' \"${HOME:-/}\" && id -un";
 	char *argv[] = { shell, flag, connect->no_default ? in_root : in_default, NULL };
 
-	connect->probe = e2b_run_in(connect->sandbox, connect->no_default ? "/" : NULL, argv, NULL,
-	    0, PROBE_OUTPUT_MAX, probed, connect);
+	command.argv = argv;
+	command.directory = connect->no_default ? "/" : NULL;
+	connect->probe = e2b_run_command(
+	    connect->sandbox, &command, NULL, 0, PROBE_OUTPUT_MAX, probed, connect);
 }
 
 /* The sandbox is known: its life begins, for us, and its first command. */
@@ -246,8 +249,8 @@ create(struct e2b_connect *connect)
 		fail(connect, &err, NULL);
 		return;
 	}
-	connect->request = e2b_control_call(sandbox, "POST", "/sandboxes", e2b_create_body(sandbox),
-	    HTTP_ONCE, start_timeout(sandbox), created, connect);
+	connect->request = e2b_create_call(
+	    sandbox, e2b_create_body(sandbox), start_timeout(sandbox), created, connect);
 }
 
 static void resume(struct e2b_connect *connect);
@@ -287,8 +290,7 @@ resume(struct e2b_connect *connect)
 	id = http_escape(connect->id);
 	path = memory_text_format("/sandboxes/%s/connect", id);
 	connect->request = e2b_control_call(connect->sandbox, "POST", path,
-	    e2b_timeout_body(connect->sandbox), HTTP_IDEMPOTENT, start_timeout(connect->sandbox),
-	    resumed, connect);
+	    e2b_timeout_body(connect->sandbox), start_timeout(connect->sandbox), resumed, connect);
 	memory_free(path);
 	memory_free(id);
 }
@@ -332,7 +334,7 @@ list_page(struct e2b_connect *connect, const char *next_page)
 	char *path;
 
 	path = e2b_list_path(connect->sandbox, connect->old_list, next_page);
-	connect->request = e2b_control_call(connect->sandbox, "GET", path, NULL, HTTP_IDEMPOTENT,
+	connect->request = e2b_control_call(connect->sandbox, "GET", path, NULL,
 	    connect->sandbox->request_timeout, listed, connect);
 	memory_free(path);
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /* What is said to the control plane about a sandbox, and what its answers say. */
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/json.h"
 #include "drivers/e2b_control.h"
-#include "drivers/json.h"
 
 /* envd before 0.5.2 cannot end a command's input, which every command of ours needs. */
 #define VERSION_MIN E2B_VERSION(0, 5, 2)
@@ -176,16 +175,22 @@ e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *an
 	return 0;
 }
 
-/* 0.6.13 as one number, 0 for what is no version. */
+/* 0.6.13 as one number, 0 for what is no version; what follows the third part is passed over. */
 static unsigned
 parse_version(const char *text)
 {
-	unsigned major, minor, patch;
+	unsigned version, part, digits, i;
 
-	if (text == NULL || sscanf(text, "%3u.%3u.%3u", &major, &minor, &patch) != 3 ||
-	    major > 999 || minor > 999 || patch > 999)
-		return 0;
-	return E2B_VERSION(major, minor, patch);
+	version = 0;
+	for (i = 0; text != NULL && i < 3; i++) {
+		part = 0;
+		for (digits = 0; digits < 4 && isdigit((unsigned char)*text); digits++)
+			part = part * 10 + (unsigned)(*text++ - '0');
+		if (digits == 0 || part > 999 || (i < 2 && *text++ != '.'))
+			return 0;
+		version = version * 1000 + part;
+	}
+	return version;
 }
 
 static char *

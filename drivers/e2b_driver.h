@@ -73,8 +73,12 @@ struct driver_sandbox {
  * whole of it.
  */
 struct http_request *e2b_control_call(struct driver_sandbox *sandbox, const char *method,
-    const char *path, struct json_object *body, enum http_repeat repeat, int64_t timeout,
-    http_done_fn *done, void *argument);
+    const char *path, struct json_object *body, int64_t timeout, http_done_fn *done,
+    void *argument);
+
+/* The one request to it that must not happen twice; puts body. */
+struct http_request *e2b_create_call(struct driver_sandbox *sandbox, struct json_object *body,
+    int64_t timeout, http_done_fn *done, void *argument);
 
 /* A unary RPC of envd ("process.Process/SendInput"); puts body. timeout 0: it may take for ever. */
 struct http_request *e2b_unary_call(struct driver_sandbox *sandbox, const char *method,
@@ -184,9 +188,9 @@ void e2b_close_stream(struct driver_stream *stream);
 struct driver_operation *e2b_run(struct driver_sandbox *sandbox, char *const *argv,
     const void *input, size_t input_size, size_t max_output, driver_result_fn *done,
     void *argument);
-/* As e2b_run, in this directory; NULL: the sandbox's own. */
-struct driver_operation *e2b_run_in(struct driver_sandbox *sandbox, const char *directory,
-    char *const *argv, const void *input, size_t input_size, size_t max_output,
+/* As e2b_run, with a whole command; directory NULL is the sandbox's own. */
+struct driver_operation *e2b_run_command(struct driver_sandbox *sandbox,
+    const struct driver_command *command, const void *input, size_t input_size, size_t max_output,
     driver_result_fn *done, void *argument);
 struct driver_operation *e2b_read(struct driver_sandbox *sandbox, const char *path, uint64_t max,
     int sink, driver_done_fn *done, void *argument);

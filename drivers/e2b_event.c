@@ -11,8 +11,8 @@
 #include "core/base/error.h"
 #include "core/base/memory.h"
 #include "core/base/number.h"
+#include "core/json.h"
 #include "drivers/e2b_event.h"
-#include "drivers/json.h"
 
 #define SIGNAL_PREFIX "signal: "
 #define CORE_SUFFIX " (core dumped)"

@@ -14,10 +14,10 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "core/pump.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/json.h"
 
 /* Bytes from the descriptor that wait. */
 #define SOURCE_MAX 262144

@@ -11,9 +11,9 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/json.h"
 
 #define MINUTE INT64_C(60000)
 
@@ -90,7 +90,7 @@ push_back(struct driver_sandbox *sandbox)
 	sandbox->used = false;
 	path = sandbox_path(sandbox, "/connect");
 	sandbox->extending = e2b_control_call(sandbox, "POST", path, e2b_timeout_body(sandbox),
-	    HTTP_IDEMPOTENT, sandbox->request_timeout, extended, sandbox);
+	    sandbox->request_timeout, extended, sandbox);
 	memory_free(path);
 }
 
@@ -113,9 +113,8 @@ tick(void *argument)
 	struct driver_sandbox *sandbox = argument;
 
 	loop_timer_start(sandbox->tick, tick_period(sandbox));
-	if (sandbox->processes != NULL && sandbox->extending == NULL)
-		push_back(sandbox);
-	else if (sandbox->used && is_due(sandbox))
+	if ((sandbox->processes != NULL && sandbox->extending == NULL) ||
+	    (sandbox->used && is_due(sandbox)))
 		push_back(sandbox);
 }
 
@@ -219,7 +218,7 @@ e2b_life_check(struct driver_sandbox *sandbox)
 	if (sandbox->checking != NULL)
 		return;
 	path = sandbox_path(sandbox, "");
-	sandbox->checking = e2b_control_call(sandbox, "GET", path, NULL, HTTP_IDEMPOTENT,
-	    sandbox->request_timeout, checked, sandbox);
+	sandbox->checking = e2b_control_call(
+	    sandbox, "GET", path, NULL, sandbox->request_timeout, checked, sandbox);
 	memory_free(path);
 }

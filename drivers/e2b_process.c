@@ -19,10 +19,10 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_driver.h"
 #include "drivers/e2b_start.h"
-#include "drivers/json.h"
 
 /* Times a broken stream is connected to again, and ms before that, doubled each time. */
 #define CONNECTS_MAX 4

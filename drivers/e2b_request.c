@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/json.h"
 
 /* ms; the far side of a connection answers in less or not at all. */
 #define CONNECT_TIMEOUT 15000
@@ -50,32 +50,54 @@ set_json(struct http_call *call, struct json_object *object)
 	call->body_size = strlen(call->body);
 }
 
-struct http_request *
-e2b_control_call(struct driver_sandbox *sandbox, const char *method, const char *path,
-    struct json_object *body, enum http_repeat repeat, int64_t timeout, http_done_fn *done,
-    void *argument)
+/* Sends call, which has its method, time and callback, to path; puts body. */
+static struct http_request *
+ask_control(struct driver_sandbox *sandbox, struct http_call *call, const char *path,
+    struct json_object *body)
 {
 	char agent[] = USER_AGENT, accept[] = ACCEPT, type[] = JSON_BODY;
 	char *headers[5] = { sandbox->key_header, agent, accept, body == NULL ? NULL : type, NULL };
-	struct http_call call = { 0 };
 	struct http_request *request;
 	char *url;
 
 	url = memory_text_format("%s%s", sandbox->api, path);
-	call.method = method;
-	call.url = url;
-	call.headers = headers;
-	call.repeat = repeat;
-	set_json(&call, body);
-	call.max_answer = ANSWER_MAX;
-	call.connect_timeout = e2b_connect_timeout(sandbox);
-	call.total_timeout = timeout;
-	call.done = done;
-	call.argument = argument;
-	request = http_start(sandbox->http, &call);
+	call->url = url;
+	call->headers = headers;
+	set_json(call, body);
+	call->max_answer = ANSWER_MAX;
+	call->connect_timeout = e2b_connect_timeout(sandbox);
+	request = http_start(sandbox->http, call);
 	memory_free(url);
 	json_object_put(body);
 	return request;
+}
+
+struct http_request *
+e2b_control_call(struct driver_sandbox *sandbox, const char *method, const char *path,
+    struct json_object *body, int64_t timeout, http_done_fn *done, void *argument)
+{
+	struct http_call call = { 0 };
+
+	call.method = method;
+	call.repeat = HTTP_IDEMPOTENT;
+	call.total_timeout = timeout;
+	call.done = done;
+	call.argument = argument;
+	return ask_control(sandbox, &call, path, body);
+}
+
+struct http_request *
+e2b_create_call(struct driver_sandbox *sandbox, struct json_object *body, int64_t timeout,
+    http_done_fn *done, void *argument)
+{
+	struct http_call call = { 0 };
+
+	call.method = "POST";
+	call.repeat = HTTP_ONCE;
+	call.total_timeout = timeout;
+	call.done = done;
+	call.argument = argument;
+	return ask_control(sandbox, &call, "/sandboxes", body);
 }
 
 char **
@@ -209,8 +231,8 @@ e2b_chore_destroy(struct driver_sandbox *sandbox)
 
 	path = memory_text_format("/sandboxes/%s", sandbox->id);
 	chore = new_chore(sandbox, "destroy a sandbox", NULL);
-	chore->request = e2b_control_call(sandbox, "DELETE", path, NULL, HTTP_IDEMPOTENT,
-	    sandbox->request_timeout, chore_done, chore);
+	chore->request = e2b_control_call(
+	    sandbox, "DELETE", path, NULL, sandbox->request_timeout, chore_done, chore);
 	memory_free(path);
 }
 

@@ -110,9 +110,13 @@ run_ended(void *argument, const struct driver_exit *ended, const struct error *e
 	struct driver_result result = { 0 };
 	driver_result_fn *done = run->done;
 	void *done_argument = run->argument;
+	struct error failure;
 
+	/* It may be the process's own, which goes first. */
 	if (ended != NULL)
 		result.ended = *ended;
+	else
+		failure = *err;
 	result.output = buffer_data(&output);
 	result.output_size = output.length;
 	result.errors = buffer_data(&errors);
@@ -123,7 +127,8 @@ run_ended(void *argument, const struct driver_exit *ended, const struct error *e
 	buffer_init(&run->errors, 0);
 	e2b_cancel(&run->operation);
 	if (done != NULL)
-		done(done_argument, ended == NULL ? NULL : &result, err);
+		done(
+		    done_argument, ended == NULL ? NULL : &result, ended == NULL ? &failure : NULL);
 	buffer_wipe(&output);
 	buffer_wipe(&errors);
 }
@@ -136,12 +141,9 @@ static const struct e2b_process_events run_events = {
 };
 
 struct driver_operation *
-e2b_run_in(struct driver_sandbox *sandbox, const char *directory, char *const *argv,
+e2b_run_command(struct driver_sandbox *sandbox, const struct driver_command *command,
     const void *input, size_t input_size, size_t max_output, driver_result_fn *done, void *argument)
 {
-	struct driver_command command = {
-		.argv = argv, .directory = directory, .want_stdin = input_size > 0
-	};
 	struct e2b_run *run;
 
 	run = memory_zeroed(1, sizeof(*run));
@@ -155,7 +157,7 @@ e2b_run_in(struct driver_sandbox *sandbox, const char *directory, char *const *a
 		memcpy(run->data, input, input_size);
 	}
 	e2b_operation_link(sandbox, &run->operation, destroy);
-	run->process = e2b_process_start(sandbox, &command, &run_events, run);
+	run->process = e2b_process_start(sandbox, command, &run_events, run);
 	return &run->operation;
 }
 
@@ -164,5 +166,9 @@ struct driver_operation *
 e2b_run(struct driver_sandbox *sandbox, char *const *argv, const void *input, size_t input_size,
     size_t max_output, driver_result_fn *done, void *argument)
 {
-	return e2b_run_in(sandbox, "/", argv, input, input_size, max_output, done, argument);
+	struct driver_command command = {
+		.argv = argv, .directory = "/", .want_stdin = input_size > 0
+	};
+
+	return e2b_run_command(sandbox, &command, input, input_size, max_output, done, argument);
 }

@@ -11,10 +11,10 @@
 #include "core/base/memory.h"
 #include "core/base/utf8.h"
 #include "core/driver.h"
+#include "core/json.h"
 #include "core/scripts.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_start.h"
-#include "drivers/json.h"
 
 /* envd keeps 16 bits of a window's size. */
 #define SIZE_MAX_CELLS 65535U

@@ -9,11 +9,11 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "core/pump.h"
 #include "core/signal_name.h"
 #include "drivers/connect.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/json.h"
 
 /* Bytes that wait for a reader; one event more may come on top. */
 #define SINK_MAX 65536
@@ -43,6 +43,8 @@ struct driver_stream {
 static void
 report_if_complete(struct driver_stream *stream)
 {
+	struct driver_exit exit = stream->exit;
+	struct error err = stream->err;
 	size_t i;
 
 	if (!stream->has_ended || stream->reported)
@@ -51,10 +53,11 @@ report_if_complete(struct driver_stream *stream)
 		if (stream->sinks[i] != NULL && !pump_sink_is_done(stream->sinks[i]))
 			return;
 	stream->reported = true;
+	/* Copies: the stream is closed from within. */
 	if (stream->is_known)
-		stream->events.exited(stream->argument, &stream->exit, NULL);
+		stream->events.exited(stream->argument, &exit, NULL);
 	else
-		stream->events.exited(stream->argument, NULL, &stream->err);
+		stream->events.exited(stream->argument, NULL, &err);
 }
 
 static void

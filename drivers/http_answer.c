@@ -12,9 +12,9 @@
 #include "core/base/error.h"
 #include "core/base/memory.h"
 #include "core/base/utf8.h"
+#include "core/json.h"
 #include "drivers/http.h"
 #include "drivers/http_answer.h"
-#include "drivers/json.h"
 
 /* Longer explanations are cut. */
 #define TEXT_MAX 240

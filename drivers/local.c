@@ -112,16 +112,16 @@ report_connect_failure(struct driver_sandbox *sandbox, const struct error *err)
 static bool
 lose_all(struct driver_sandbox *sandbox, const struct error *err)
 {
-	bool closed = false;
-
-	sandbox->closed = &closed;
-	while (!closed && local_stream_lose(sandbox, err))
+	sandbox->losing = true;
+	while (!sandbox->closed && local_stream_lose(sandbox, err))
 		continue;
-	while (!closed && local_operation_lose(sandbox, err))
+	while (!sandbox->closed && local_operation_lose(sandbox, err))
 		continue;
-	if (!closed)
-		sandbox->closed = NULL;
-	return !closed;
+	sandbox->losing = false;
+	if (!sandbox->closed)
+		return true;
+	memory_free(sandbox);
+	return false;
 }
 
 static void sweep(struct driver_sandbox *sandbox);
@@ -409,8 +409,6 @@ local_open(const struct driver_context *context, struct error *err)
 static void
 local_close(struct driver_sandbox *sandbox)
 {
-	if (sandbox->closed != NULL)
-		*sandbox->closed = true;
 	local_operation_free_all(sandbox);
 	local_stream_free_all(sandbox);
 	while (sandbox->answers != NULL)
@@ -423,7 +421,28 @@ local_close(struct driver_sandbox *sandbox)
 	loop_timer_free(sandbox->finish);
 	descriptor_close(&sandbox->shape.directory);
 	memory_free(sandbox->wanted);
-	memory_free(sandbox);
+	sandbox->closed = true;
+	/* Closed by a callback of lose_all, which frees what it still asks. */
+	if (!sandbox->losing)
+		memory_free(sandbox);
+}
+
+static int
+local_open_files(struct driver_sandbox *sandbox, struct error *err)
+{
+	struct message message;
+	int pair[2];
+
+	if (strcmp(settings_text(sandbox->context.settings, "files"), "native") != 0)
+		return error_set(err, ERROR_UNSUPPORTED, "the login asks for the script");
+	if (sandbox->state != LOCAL_RUNNING)
+		return error_set(err, ERROR_UNAVAILABLE, "the sandbox does not run");
+	if (descriptor_pair(pair, err) != 0)
+		return -1;
+	message_start(&message, LOCAL_FILES);
+	message.fd = pair[1];
+	peer_send(sandbox->init, &message);
+	return pair[0];
 }
 
 const struct driver driver_local = {
@@ -441,4 +460,5 @@ const struct driver driver_local = {
 	.resize = local_stream_resize,
 	.signal = local_stream_signal,
 	.close_stream = local_stream_close,
+	.open_files = local_open_files,
 };

@@ -51,7 +51,8 @@ struct driver_sandbox {
 	struct driver_stream *streams;
 	struct driver_operation *operations;
 	uint32_t last_id;
-	bool *closed; /* set by close, for whoever is in the middle of callbacks */
+	bool losing; /* callbacks are made that may close it: the memory is left to their caller */
+	bool closed;
 };
 
 /* A number for a command or copy that no other under way has. */

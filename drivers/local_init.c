@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,11 +44,21 @@ static const int ignored_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1
 void
 init_child_begin(const struct init *init)
 {
+	/*
+	 * As the kernel has it. Not by signal(), which refuses the two that glibc keeps for itself: its
+	 * posix_spawn leaves them ignored in whom it starts, and so does make, which uses it.
+	 */
+	static const struct {
+		void (*take)(int);
+		unsigned long flags;
+		void (*restore)(void);
+		uint64_t mask;
+	} standard = { .take = SIG_DFL };
 	sigset_t none;
 	int number;
 
 	for (number = 1; number < NSIG; number++)
-		(void)signal(number, SIG_DFL);
+		(void)syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof(standard.mask));
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!init->first)
@@ -107,6 +118,18 @@ take_copy(void *argument, struct message *message, struct error *err)
 }
 
 static int
+take_files(void *argument, struct message *message, struct error *err)
+{
+	int socket;
+
+	socket = message_take_fd(message);
+	if (socket < 0)
+		return error_set(err, ERROR_INVALID, "a file server without a socket");
+	init_files_start(argument, socket);
+	return message_end(message, err);
+}
+
+static int
 take_cancel(void *argument, struct message *message, struct error *err)
 {
 	uint32_t id;
@@ -123,6 +146,7 @@ static const struct peer_rule rules[] = {
 	{ LOCAL_CLOSE, "CLOSE", 1, take_close },
 	{ LOCAL_COPY, "COPY", 1, take_copy },
 	{ LOCAL_CANCEL, "CANCEL", 1, take_cancel },
+	{ LOCAL_FILES, "FILES", 1, take_files },
 	{ 0, NULL, 0, NULL },
 };
 

@@ -49,6 +49,9 @@ void init_copy_cancel(struct init *init, uint32_t id);
 /* Reports which copies ended. */
 void init_copy_survey(struct init *init);
 
+/* Starts the file server, which gets the socket (it is closed here) and ends with it. */
+void init_files_start(const struct init *init, int socket);
+
 /* True for the process of a copy under way. */
 bool init_copy_owns(const struct init *init, pid_t pid);
 

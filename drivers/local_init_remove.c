@@ -17,6 +17,7 @@
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
+#include "drivers/local_files.h"
 #include "drivers/local_init.h"
 
 /* A tree deeper than this is flattened as it is removed, so that descriptors suffice for any. */
@@ -99,9 +100,15 @@ remove_entry(int directory, const char *name, int top, int depth)
 }
 
 int
+init_remove_tree(int directory, const char *name)
+{
+	return remove_entry(directory, name, -1, 0);
+}
+
+int
 init_remove(int directory, const char *name)
 {
-	if (remove_entry(directory, name, -1, 0) == 0)
+	if (init_remove_tree(directory, name) == 0)
 		return 0;
 	(void)dprintf(STDERR_FILENO, "remove %s: %s\n", name, strerror(errno));
 	return 1;

@@ -25,13 +25,22 @@ static const struct option local_options[] = {
 	    .choices = "none host",
 	    .help =
 		"What a local sandbox reaches: nothing but itself, or all that this machine does." },
+	{ .name = "files",
+	    .type = OPTION_CHOICE,
+	    .scope = OPTION_LOGIN,
+	    .standard = "native",
+	    .choices = "native script",
+	    .help =
+		"How files of a local sandbox are reached: by the gateway's own server in it, or by "
+		"the script that serves every other driver." },
 	{ .name = NULL },
 };
 
 const struct driver_kind driver_local_kind = {
 	.name = "local",
-	.supports = DRIVER_STDIN | DRIVER_END_OF_STDIN | DRIVER_STDERR | DRIVER_BINARY | DRIVER_PTY |
-		    DRIVER_EXIT | DRIVER_GROUP | DRIVER_STOP | DRIVER_ADOPT | DRIVER_FLOW,
+	.supports = DRIVER_STDIN | DRIVER_END_OF_STDIN | DRIVER_STDERR | DRIVER_BINARY |
+		    DRIVER_PTY | DRIVER_EXIT | DRIVER_GROUP | DRIVER_STOP | DRIVER_ADOPT |
+		    DRIVER_FLOW,
 	.options = local_options,
 	.standard_dispose = "stop",
 };

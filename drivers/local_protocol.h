@@ -5,7 +5,7 @@
  * inside can reach the socket, but nothing here depends on that.
  *
  *	init -> driver   READY once, then STREAM and STARTED, ENDED, GONE for each command; DONE for
- *each copy driver -> init   START, SIGNAL, CLOSE; COPY, CANCEL
+ *each copy driver -> init   START, SIGNAL, CLOSE; COPY, CANCEL, FILES
  *
  * Ids are the driver's; a command and a copy never share one. Texts and lists in a decoded struct
  * are new: the matching free releases them (and accepts a zeroed struct).
@@ -32,6 +32,7 @@ enum local_message {
 	LOCAL_COPY,
 	LOCAL_DONE,
 	LOCAL_CANCEL,
+	LOCAL_FILES, /* starts a file server on the socket that comes with the message */
 };
 
 /* What all texts of one START may come to together: well under a message's limit. */

@@ -99,7 +99,8 @@ decide(const struct auth_check *check, struct auth_result *result)
 		decision_make(auth.decision, check, &request, result);
 		auth_request_free(&request);
 	} else {
-		log_error("connection %llu: %s", (unsigned long long)check->connection, err.message);
+		log_error(
+		    "connection %llu: %s", (unsigned long long)check->connection, err.message);
 	}
 	message_free(&inner);
 	result->connection = check->connection;

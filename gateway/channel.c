@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Session channels: what the client asks for (RFC 4254 section 6), the command that the worker
- * runs for it, and the end: all data, then exit-status or exit-signal, EOF and CLOSE, once.
+ * The life of a session channel: its opening, the command that the worker runs for it or the service
+ * that we give ourselves, and the end: all data, then exit-status or exit-signal, EOF and CLOSE, once.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,190 +16,51 @@
 #include "core/base/peer.h"
 #include "core/signal_name.h"
 #include "gateway/channel.h"
+#include "gateway/service.h"
 #include "gateway/session_state.h"
 
-#define ENVIRONMENT_MAX 256
-#define ENVIRONMENT_ENTRY_MAX 32768
-#define COMMAND_MAX 262144
 #define STATUS_FAILED 255
+/* ms without a channel after which a connection that stays gives back what it can. */
+#define REST_WAIT 1000
 /* More than libssh's buffer of a channel may hold before the connection is cut (channel_stream.c). */
 #define HELD_MAX (6U * 1024U * 1024U)
 
-static int
-request_pty(ssh_session ssh, ssh_channel ssh_channel, const char *term, int columns, int rows,
-    int x_pixels, int y_pixels, void *argument)
+int
+channel_serve(
+    struct channel *channel, const struct service *service, void *argument, struct buffer *output)
 {
-	struct channel *channel = argument;
-
-	(void)ssh;
-	(void)ssh_channel;
-	if (channel->stage != CHANNEL_IDLE || channel->pty || channel->session->no_pty)
+	if (channel->stage != CHANNEL_IDLE || channel->session->draining)
 		return -1;
-	channel->pty = true;
-	channel->term = memory_text(term == NULL ? "" : term);
-	channel->columns = (uint32_t)columns;
-	channel->rows = (uint32_t)rows;
-	channel->x_pixels = (uint32_t)x_pixels;
-	channel->y_pixels = (uint32_t)y_pixels;
+	channel->service = service;
+	channel->service_argument = argument;
+	channel->service_output = output;
+	channel->input.ready = true;
+	channel->stage = CHANNEL_RUNNING;
 	return 0;
 }
 
-static int
-request_environment(
-    ssh_session ssh, ssh_channel ssh_channel, const char *name, const char *value, void *argument)
+void
+channel_service_resume(struct channel *channel)
 {
-	struct channel *channel = argument;
-	char *entry;
-
-	(void)ssh;
-	(void)ssh_channel;
-	if (channel->stage != CHANNEL_IDLE || channel->environment_count == ENVIRONMENT_MAX ||
-	    *name == '\0' || strchr(name, '=') != NULL ||
-	    strlen(name) + strlen(value) > ENVIRONMENT_ENTRY_MAX)
-		return 1;
-	entry = memory_text_format("%s=%s", name, value);
-	channel->environment =
-	    memory_list_add(channel->environment, channel->environment_count++, entry);
-	memory_free(entry);
-	return 0;
+	channel->input.ready = true;
 }
 
-/* Asks the worker for a command; -1 when there is one already, or no worker. */
-static int
-start_command(struct channel *channel, enum command_kind kind, const char *text)
+void
+channel_service_end(struct channel *channel, uint32_t status)
 {
-	struct session *session = channel->session;
-	struct command_start start = { 0 };
-	struct message message;
-
-	if (channel->stage != CHANNEL_IDLE || session->draining ||
-	    (text != NULL && strlen(text) > COMMAND_MAX))
-		return -1;
-	channel->command = ++session->last_command;
-	channel->stage = CHANNEL_STARTING;
-	start.id = channel->command;
-	start.kind = kind;
-	start.command = text == NULL ? NULL : memory_text(text);
-	start.environment = memory_list(channel->environment);
-	start.pty = channel->pty;
-	start.term = channel->pty ? memory_text(channel->term) : NULL;
-	start.columns = channel->columns;
-	start.rows = channel->rows;
-	start.x_pixels = channel->x_pixels;
-	start.y_pixels = channel->y_pixels;
-	command_start_encode(&message, &start);
-	command_start_free(&start);
-	session_send_worker(session, &message);
-	return 0;
+	channel->has_ended = true;
+	channel->ended.status = status;
+	channel->input.ended = true;
 }
 
-static int
-request_shell(ssh_session ssh, ssh_channel ssh_channel, void *argument)
+void
+channel_service_fail(struct channel *channel, const struct error *err)
 {
-	(void)ssh;
-	(void)ssh_channel;
-	return start_command(argument, COMMAND_SHELL, NULL) == 0 ? 0 : 1;
-}
-
-static int
-request_exec(ssh_session ssh, ssh_channel ssh_channel, const char *command, void *argument)
-{
-	(void)ssh;
-	(void)ssh_channel;
-	return start_command(argument, COMMAND_EXEC, command) == 0 ? 0 : 1;
-}
-
-static int
-request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *argument)
-{
-	(void)ssh;
-	(void)ssh_channel;
-	(void)argument;
-	log_info("subsystem %s was refused: there is none of this name", name);
-	return 1;
-}
-
-static int
-request_resize(ssh_session ssh, ssh_channel ssh_channel, int columns, int rows, int x_pixels,
-    int y_pixels, void *argument)
-{
-	struct channel *channel = argument;
-	struct command_resize resize = { 0 };
-	struct message message;
-
-	(void)ssh;
-	(void)ssh_channel;
-	if (!channel->pty || channel->stage == CHANNEL_CLOSED)
-		return 1;
-	channel->columns = resize.columns = (uint32_t)columns;
-	channel->rows = resize.rows = (uint32_t)rows;
-	channel->x_pixels = resize.x_pixels = (uint32_t)x_pixels;
-	channel->y_pixels = resize.y_pixels = (uint32_t)y_pixels;
-	if (channel->stage == CHANNEL_IDLE)
-		return 0;
-	resize.id = channel->command;
-	command_resize_encode(&message, &resize);
-	session_send_worker(channel->session, &message);
-	return 0;
-}
-
-static void
-request_signal(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *argument)
-{
-	struct channel *channel = argument;
-	struct command_signal request = { 0 };
-	struct message message;
-
-	(void)ssh;
-	(void)ssh_channel;
-	if (channel->stage != CHANNEL_STARTING && channel->stage != CHANNEL_RUNNING)
+	if (channel->has_ended)
 		return;
-	if (signal_number(name) == 0) {
-		log_debug("unknown signal %s", name);
-		return;
-	}
-	request.id = channel->command;
-	request.name = memory_text(name);
-	command_signal_encode(&message, &request);
-	command_signal_free(&request);
-	session_send_worker(channel->session, &message);
-}
-
-static void
-channel_eof(ssh_session ssh, ssh_channel ssh_channel, void *argument)
-{
-	struct channel *channel = argument;
-
-	(void)ssh;
-	(void)ssh_channel;
-	channel->input_eof = true;
-}
-
-static void
-channel_closed(ssh_session ssh, ssh_channel ssh_channel, void *argument)
-{
-	struct channel *channel = argument;
-
-	(void)ssh;
-	(void)ssh_channel;
-	channel->stage = CHANNEL_CLOSED;
-}
-
-static void
-set_callbacks(struct channel *channel)
-{
-	channel->callbacks.userdata = channel;
-	channel->callbacks.channel_data_function = channel_data;
-	channel->callbacks.channel_eof_function = channel_eof;
-	channel->callbacks.channel_close_function = channel_closed;
-	channel->callbacks.channel_signal_function = request_signal;
-	channel->callbacks.channel_pty_request_function = request_pty;
-	channel->callbacks.channel_shell_request_function = request_shell;
-	channel->callbacks.channel_exec_request_function = request_exec;
-	channel->callbacks.channel_env_request_function = request_environment;
-	channel->callbacks.channel_subsystem_request_function = request_subsystem;
-	channel->callbacks.channel_pty_window_change_function = request_resize;
-	ssh_callbacks_init(&channel->callbacks);
+	channel_service_end(channel, STATUS_FAILED);
+	channel->ended.failed = true;
+	channel->ended.failure = *err;
 }
 
 static void
@@ -216,7 +77,8 @@ channel_open(ssh_session ssh, void *argument)
 	struct channel *channel;
 
 	if (session->channel_count >= session->start.max_channels || session->draining) {
-		log_info("a channel was refused: %u are open", session->channel_count);
+		channel_log_refusal(
+		    session, "a channel was refused: %u are open", session->channel_count);
 		return NULL;
 	}
 	channel = memory_zeroed(1, sizeof(*channel));
@@ -226,13 +88,14 @@ channel_open(ssh_session ssh, void *argument)
 		return NULL;
 	}
 	channel->session = session;
+	channel->window = CHANNEL_WINDOW;
 	init_stream(&channel->input, channel);
 	init_stream(&channel->output, channel);
 	init_stream(&channel->errors, channel);
 	buffer_init(&channel->input_held, HELD_MAX);
 	buffer_init(&channel->output_held, HELD_MAX);
 	channel->quiet = loop_timer_new(session->loop, channel_quiet_expired, channel);
-	set_callbacks(channel);
+	channel_set_callbacks(channel);
 	if (ssh_set_channel_callbacks(channel->ssh, &channel->callbacks) != SSH_OK)
 		log_error("cannot set the callbacks of a channel: %s", ssh_get_error(ssh));
 	channel->next = session->channels;
@@ -253,25 +116,36 @@ release_command(struct channel *channel)
 	peer_send(channel->session->worker, &message);
 }
 
+/* Ends what runs on the channel, and sends our CLOSE. */
 static void
-free_channel(struct channel *channel)
+end_channel(struct channel *channel)
 {
+	channel->stage = CHANNEL_CLOSED;
 	release_command(channel);
+	if (channel->service != NULL)
+		channel->service->close(channel->service_argument);
 	stream_close(&channel->input);
 	stream_close(&channel->output);
 	stream_close(&channel->errors);
-	(void)ssh_remove_channel_callbacks(channel->ssh, &channel->callbacks);
 	/* The first call may only get as far as EOF: see ssh_channel_close in libssh 0.10. */
 	if (ssh_channel_close(channel->ssh) != SSH_OK)
 		(void)ssh_channel_close(channel->ssh);
-	ssh_channel_free(channel->ssh);
 	loop_timer_free(channel->quiet);
 	buffer_free(&channel->input_held);
 	buffer_free(&channel->output_held);
 	command_exit_free(&channel->ended);
 	memory_list_free(channel->environment);
 	memory_free(channel->term);
-	channel->session->channel_count--;
+}
+
+/* libssh forgets the channel now when the client has closed it, else when it does. */
+static void
+forget_channel(struct channel *channel)
+{
+	(void)ssh_remove_channel_callbacks(channel->ssh, &channel->callbacks);
+	ssh_channel_free(channel->ssh);
+	if (--channel->session->channel_count == 0)
+		loop_timer_start(channel->session->rest, REST_WAIT);
 	memory_free(channel);
 }
 
@@ -308,7 +182,8 @@ send_end(struct channel *channel)
 		(void)ssh_channel_request_send_exit_signal(
 		    channel->ssh, name, channel->ended.core ? 1 : 0, "", "");
 	else
-		(void)ssh_channel_request_send_exit_status(channel->ssh, (int)channel->ended.status);
+		(void)ssh_channel_request_send_exit_status(
+		    channel->ssh, (int)channel->ended.status);
 	log_debug("command %u ended: %s %u", channel->command,
 	    channel->ended.signaled ? "signal" : "status", channel->ended.status);
 	channel->stage = CHANNEL_CLOSED;
@@ -318,13 +193,34 @@ send_end(struct channel *channel)
 static bool
 finish(struct channel *channel)
 {
-	if (!channel->has_ended || channel->stage == CHANNEL_CLOSED || channel->output_held.length > 0 ||
-	    channel->output.fd >= 0 || channel->errors.fd >= 0)
+	if (!channel->has_ended || channel->stage == CHANNEL_CLOSED ||
+	    channel->output_held.length > 0 || channel->output.fd >= 0 || channel->errors.fd >= 0 ||
+	    (channel->service != NULL && channel->service_output->length > 0))
 		return false;
 	if (say_last_words(channel))
 		return true;
 	send_end(channel);
 	return true;
+}
+
+/*
+ * Until the client closes a channel it can send data on it, which libssh keeps. So the channel counts
+ * until then, and what waits in it is held to its window as before.
+ */
+static void
+forget_closed(struct session *session)
+{
+	struct channel **place, *channel;
+
+	place = &session->closing;
+	while ((channel = *place) != NULL) {
+		if (channel->left) {
+			*place = channel->next;
+			forget_channel(channel);
+		} else {
+			place = &channel->next;
+		}
+	}
 }
 
 bool
@@ -342,11 +238,14 @@ channels_advance(struct session *session)
 			moved = true;
 		if (channel->stage == CHANNEL_CLOSED) {
 			*place = channel->next;
-			free_channel(channel);
+			end_channel(channel);
+			channel->next = session->closing;
+			session->closing = channel;
 		} else {
 			place = &channel->next;
 		}
 	}
+	forget_closed(session);
 	return moved;
 }
 
@@ -366,13 +265,20 @@ channels_free(struct session *session)
 
 	while ((channel = session->channels) != NULL) {
 		session->channels = channel->next;
-		free_channel(channel);
+		end_channel(channel);
+		forget_channel(channel);
+	}
+	while ((channel = session->closing) != NULL) {
+		session->closing = channel->next;
+		forget_channel(channel);
 	}
 }
 
 static void
 fail_channel(struct channel *channel, const struct error *err)
 {
+	if (channel->service != NULL)
+		channel_service_fail(channel, err);
 	if (channel->command == 0 || channel->has_ended)
 		return;
 	channel->has_ended = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The session channels of a connection and the commands behind them. channel.c answers requests
- * and ends channels; channel_stream.c moves the bytes.
+ * The session channels of a connection and the commands behind them. channel.c opens and ends
+ * channels, channel_request.c answers requests, channel_stream.c moves the bytes.
  */
 #ifndef GATEWAY_CHANNEL_H
 #define GATEWAY_CHANNEL_H
@@ -18,6 +18,7 @@
 
 struct loop_timer;
 struct loop_watch;
+struct service;
 struct session;
 
 /* One descriptor of a command. */
@@ -29,11 +30,18 @@ struct stream {
 	bool ended; /* no more bytes will come or go */
 };
 
+/*
+ * The most that a client which honours its window can have waiting in libssh, which decides about the
+ * window: 1.92 MB in 0.10 (up to half a window that waits, and a whole one), 2 MiB since; and a packet.
+ */
+#define CHANNEL_WINDOW (2U * 1024U * 1024U + CHANNEL_PACKET)
+#define CHANNEL_PACKET 65536U
+
 enum channel_stage {
 	CHANNEL_IDLE,     /* open, nothing asked for yet */
 	CHANNEL_STARTING, /* the worker was asked */
 	CHANNEL_RUNNING,  /* all descriptors are here */
-	CHANNEL_CLOSED,   /* the end was sent, or the client closed it: to be freed */
+	CHANNEL_CLOSED,   /* the end was sent, or the client closed it: nothing moves any more */
 };
 
 struct channel {
@@ -42,6 +50,7 @@ struct channel {
 	ssh_channel ssh;
 	struct ssh_channel_callbacks_struct callbacks;
 	enum channel_stage stage;
+	bool left;        /* the client has closed it: libssh forgets it when we do */
 	uint32_t command; /* 0 until started */
 
 	/* what the client asked for before the command */
@@ -49,11 +58,17 @@ struct channel {
 	char *term;
 	uint32_t columns, rows, x_pixels, y_pixels;
 	char **environment;
-	size_t environment_count;
+	size_t environment_count, environment_size;
+
+	/* or a service in its place: then all streams stay closed */
+	const struct service *service;
+	void *service_argument;
+	struct buffer *service_output;
 
 	/* towards the command */
-	struct stream input;      /* a pty's descriptor is output.fd; input.fd is then its duplicate */
-	size_t unread;            /* bytes that wait in libssh's buffer */
+	struct stream input; /* a pty's descriptor is output.fd; input.fd is then its duplicate */
+	size_t unread;       /* bytes that wait in libssh's buffer */
+	size_t window;       /* the most that the client may have on its way to us */
 	struct buffer input_held; /* taken from libssh, not yet by the command */
 	bool input_eof;           /* the client sent EOF */
 	size_t taken;             /* bytes since the window was last raised */
@@ -64,12 +79,20 @@ struct channel {
 	bool held_is_errors;
 	uint64_t sent, max_stream;
 	bool limit_told;
-	struct loop_timer *quiet; /* runs while nothing but time tells whether a pty has more to say */
+	struct loop_timer
+	    *quiet; /* runs while nothing but time tells whether a pty has more to say */
 
 	bool has_ended;
 	struct command_exit ended;
 	bool note_sent;
 };
+
+/* channel_request.c: a line of the log for what is refused; after a few the client has no more of them. */
+void channel_log_refusal(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* channel_request.c: prepares the callbacks; channel_open sets them. */
+void channel_set_callbacks(struct channel *channel);
 
 /* The callback of libssh for "session" channels. */
 ssh_channel channel_open(ssh_session ssh, void *argument);
@@ -106,7 +129,13 @@ bool channel_stream_advance(struct channel *channel);
 void channel_stream_watch(struct channel *channel);
 void channel_quiet_expired(void *argument);
 
-/* Writes to the client's stderr (stdout on a pty); what does not fit now is held. */
+/*
+ * Gives back the memory that a transfer has touched, up to 5 MiB that a connection would hold for as long
+ * as it is open. For a time when nothing moves; it costs a fraction of a millisecond.
+ */
+void channels_rest(void);
+
+/* Writes to the client's stderr, on a pty too: not a byte of ours is on stdout. What does not fit now is held. */
 void channel_say(struct channel *channel, const char *text);
 
 #endif

@@ -5,7 +5,9 @@
  * whose window is what holds the client back, until the command takes it.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,21 +20,25 @@
 #include "core/base/message.h"
 #include "core/base/peer.h"
 #include "gateway/channel.h"
+#include "gateway/service.h"
 #include "gateway/session_state.h"
 
-#define OUTPUT_ROUND 262144
+/* Read from one stream in a round, and from all of a connection together. */
+#define OUTPUT_ROUND (256U * 1024U)
+#define OUTPUT_ALL (4U * 1024U * 1024U)
 /* A larger buffer for input is given back once it is empty. */
 #define INPUT_KEPT 65536
 /* What one channel may hold back, and all of a connection together. */
 #define WINDOW_MAX (4U * 1024U * 1024U)
 #define WINDOW_ALL (8U * 1024U * 1024U)
-/* A client that sends past its window is cut off here; slack for a last packet and libssh's own growth. */
-#define UNREAD_MAX (WINDOW_MAX + 1024U * 1024U)
 /* ms; how long a pty whose command has ended may be held open in silence by somebody else. */
 #define QUIET_WAIT 250
 
-/* Shared by all channels of the process; pages that are never touched cost nothing. */
-static unsigned char scratch[WINDOW_MAX];
+/*
+ * Shared by all channels of the process, and empty whenever the loop waits. Pages that are never touched
+ * cost nothing; those that were go back in channels_rest, for which they must begin a page of any size.
+ */
+static unsigned char scratch[WINDOW_MAX] __attribute__((aligned(65536)));
 
 static void
 stream_ready(void *argument, unsigned events)
@@ -79,9 +85,34 @@ stream_close(struct stream *stream)
 static void
 end_input(struct channel *channel)
 {
+	if (channel->service != NULL) {
+		channel->input.ended = true;
+		channel->service->ended(channel->service_argument);
+		return;
+	}
 	if (channel->input.fd >= 0 && !channel->pty)
 		(void)shutdown(channel->input.fd, SHUT_WR);
 	stream_close(&channel->input);
+}
+
+static size_t
+give_service(struct channel *channel, const unsigned char *data, size_t size)
+{
+	size_t taken;
+
+	if (!channel->input.ready)
+		return 0;
+	taken = channel->service->take(channel->service_argument, data, size);
+	if (taken < size)
+		channel->input.ready = false;
+	return taken;
+}
+
+/* Is there, or can there be, somebody who takes input? */
+static bool
+has_taker(const struct channel *channel)
+{
+	return channel->service != NULL || channel->input.fd >= 0;
 }
 
 /* Writes what the command takes now; nobody reads any more: what comes is dropped, as sshd does. */
@@ -92,6 +123,8 @@ write_input(struct channel *channel, const unsigned char *data, size_t size)
 
 	if (channel->input.ended)
 		return size;
+	if (channel->service != NULL)
+		return give_service(channel, data, size);
 	written = write(channel->input.fd, data, size);
 	if (written >= 0) {
 		if ((size_t)written < size)
@@ -119,15 +152,19 @@ channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size
 
 	(void)ssh;
 	(void)ssh_channel;
-	if (is_stderr != 0 || channel->stage == CHANNEL_CLOSED)
+	if (is_stderr != 0)
 		return (int)size;
 	written = 0;
-	if (channel->input_held.length == 0 && (channel->input.ended || channel->input.fd >= 0))
+	if (channel->stage != CHANNEL_CLOSED && channel->input_held.length == 0 &&
+	    (channel->input.ended || has_taker(channel)))
 		written = write_input(channel, data, size);
 	channel->taken += written;
 	channel->unread = size - written;
-	if (channel->unread > UNREAD_MAX)
-		channel->session->dead = true;
+	/* What is read of a closed channel would open its window once more: it stays until libssh frees it. */
+	if (channel->unread > channel->window && !channel->session->dead) {
+		log_info("the client sends past the window of a channel");
+		session_disconnect(channel->session, "Data past the window of a channel");
+	}
 	return (int)written;
 }
 
@@ -145,6 +182,8 @@ raise_window(struct channel *channel)
 	if (channel->unread > 0 || channel->input_eof || channel->taken < share / 8)
 		return;
 	channel->taken = 0;
+	if (channel->window < share + CHANNEL_PACKET)
+		channel->window = share + CHANNEL_PACKET;
 	/* Asks for that much, takes what is there (little), and sets the window to what was asked for. */
 	got = ssh_channel_read_timeout(channel->ssh, scratch, share, 0, 0);
 	if (got <= 0)
@@ -183,7 +222,7 @@ take_unread(struct channel *channel)
 	int got;
 
 	if (channel->unread == 0 || channel->input_held.length > 0 ||
-	    (!channel->input.ended && (channel->input.fd < 0 || !channel->input.ready)))
+	    (!channel->input.ended && (!has_taker(channel) || !channel->input.ready)))
 		return;
 	place = buffer_reserve(&channel->input_held, channel->unread);
 	if (place == NULL) {
@@ -227,7 +266,8 @@ flush_held_output(struct channel *channel)
 	if (size == 0)
 		return false;
 	if (channel->held_is_errors)
-		written = ssh_channel_write_stderr(channel->ssh, buffer_data(&channel->output_held), size);
+		written = ssh_channel_write_stderr(
+		    channel->ssh, buffer_data(&channel->output_held), size);
 	else
 		written = ssh_channel_write(channel->ssh, buffer_data(&channel->output_held), size);
 	if (written <= 0)
@@ -239,9 +279,9 @@ flush_held_output(struct channel *channel)
 void
 channel_say(struct channel *channel, const char *text)
 {
-	if (channel->output_held.length > 0 && channel->held_is_errors == channel->pty)
+	if (channel->output_held.length > 0 && !channel->held_is_errors)
 		return; /* the client is not reading anyway */
-	channel->held_is_errors = !channel->pty;
+	channel->held_is_errors = true;
 	if (buffer_append_text(&channel->output_held, text) != 0)
 		log_debug("no room to tell the client: %s", text);
 	(void)flush_held_output(channel);
@@ -286,7 +326,8 @@ found_nothing(struct channel *channel, struct stream *stream)
 	stream->ready = false;
 	if (channel->has_ended && !channel->pty)
 		stream_close(stream);
-	else if ((channel->has_ended || stream->watch == NULL) && !loop_timer_running(channel->quiet))
+	else if ((channel->has_ended || stream->watch == NULL) &&
+		 !loop_timer_running(channel->quiet))
 		loop_timer_start(channel->quiet, QUIET_WAIT);
 }
 
@@ -301,6 +342,24 @@ channel_quiet_expired(void *argument)
 		channel->output.ready = true;
 }
 
+/*
+ * How much one stream of the channel may send now: its window, its part of a round, nothing once libssh
+ * has enough. A client that wants packets of a byte makes much of little.
+ */
+static size_t
+output_room(const struct channel *channel)
+{
+	size_t room, share;
+
+	if (session_unsent(channel->session) > SESSION_UNSENT_MAX)
+		return 0;
+	room = ssh_channel_window_size(channel->ssh);
+	share = OUTPUT_ALL / (2 * channel->session->channel_count);
+	if (share > OUTPUT_ROUND)
+		share = OUTPUT_ROUND;
+	return room < share ? room : share;
+}
+
 /* Moves one round of a stream to the client; true when there was something to move. */
 static bool
 advance_output(struct channel *channel, struct stream *stream)
@@ -309,10 +368,10 @@ advance_output(struct channel *channel, struct stream *stream)
 	ssize_t got;
 	int written;
 
-	room = ssh_channel_window_size(channel->ssh);
+	room = output_room(channel);
 	if (stream->fd < 0 || !stream->ready || room == 0 || channel->output_held.length > 0)
 		return false;
-	got = read(stream->fd, scratch, room < OUTPUT_ROUND ? room : OUTPUT_ROUND);
+	got = read(stream->fd, scratch, room);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
 		found_nothing(channel, stream);
 		return false;
@@ -336,8 +395,31 @@ advance_output(struct channel *channel, struct stream *stream)
 	if ((size_t)written < shown) {
 		/* During a key exchange libssh takes nothing. */
 		channel->held_is_errors = stream == &channel->errors;
-		(void)buffer_append(&channel->output_held, scratch + written, shown - (size_t)written);
+		(void)buffer_append(
+		    &channel->output_held, scratch + written, shown - (size_t)written);
 	}
+	return true;
+}
+
+/* Moves one round of a service's output to the client; true when there was something to move. */
+static bool
+advance_service(struct channel *channel)
+{
+	struct buffer *output = channel->service_output;
+	size_t size;
+	int written;
+
+	size = output_room(channel);
+	if (size > output->length)
+		size = output->length;
+	if (size == 0)
+		return false;
+	written = ssh_channel_write(channel->ssh, buffer_data(output), (uint32_t)size);
+	if (written <= 0)
+		return false;
+	buffer_consume(output, (size_t)written);
+	if (!channel->has_ended)
+		channel->service->drained(channel->service_argument);
 	return true;
 }
 
@@ -350,6 +432,8 @@ channel_stream_advance(struct channel *channel)
 	if (!channel->session->writable)
 		return false;
 	moved = flush_held_output(channel);
+	if (channel->service != NULL && advance_service(channel))
+		moved = true;
 	if (advance_output(channel, &channel->errors))
 		moved = true;
 	if (advance_output(channel, &channel->output))
@@ -365,13 +449,22 @@ watch_stream(struct stream *stream, bool wanted, unsigned events)
 }
 
 void
+channels_rest(void)
+{
+	if (madvise(scratch, sizeof(scratch), MADV_DONTNEED) != 0)
+		log_debug("the scratch memory stays: errno %d", errno);
+	(void)malloc_trim(0);
+}
+
+void
 channel_stream_watch(struct channel *channel)
 {
 	bool room;
 
-	room = ssh_channel_window_size(channel->ssh) > 0 && channel->output_held.length == 0 &&
-	    channel->session->writable;
+	room = output_room(channel) > 0 && channel->output_held.length == 0 &&
+	       channel->session->writable;
 	watch_stream(&channel->output, room, LOOP_READ);
 	watch_stream(&channel->errors, room, LOOP_READ);
-	watch_stream(&channel->input, channel->unread > 0 || channel->input_held.length > 0, LOOP_WRITE);
+	watch_stream(
+	    &channel->input, channel->unread > 0 || channel->input_held.length > 0, LOOP_WRITE);
 }

@@ -42,6 +42,8 @@
 
 #define BACKLOG 512
 #define ACCEPTS_A_ROUND 32
+/* ms without accepting when there is no descriptor or memory for a connection. */
+#define ACCEPT_PAUSE 500
 #define NOBODY 65534
 /* ms between a session being told to end at once and the process being killed. */
 #define KILL_WAIT 3000
@@ -52,7 +54,8 @@ static struct listener listener;
 static void
 format_address(char *out, size_t size, const char *address, const char *port)
 {
-	(void)snprintf(out, size, strchr(address, ':') != NULL ? "[%s]:%s" : "%s:%s", address, port);
+	(void)snprintf(
+	    out, size, strchr(address, ':') != NULL ? "[%s]:%s" : "%s:%s", address, port);
 }
 
 /* The parts of a listen entry; new texts. */
@@ -140,12 +143,15 @@ admit(struct listener *self, const char *address)
 	const struct settings *settings = conf_global(self->conf);
 
 	if (self->total >= (unsigned)settings_number(settings, "max_connections"))
-		log_info("connection from %s refused: %u connections are open", address, self->total);
+		log_info(
+		    "connection from %s refused: %u connections are open", address, self->total);
 	else if (self->starting >= (unsigned)settings_number(settings, "max_startups"))
-		log_info("connection from %s refused: %u have yet to log in", address, self->starting);
+		log_info(
+		    "connection from %s refused: %u have yet to log in", address, self->starting);
 	else if (listener_count_source(self, address) >=
-	    (unsigned)settings_number(settings, "max_startups_per_source"))
-		log_info("connection from %s refused: too many of its own have yet to log in", address);
+		 (unsigned)settings_number(settings, "max_startups_per_source"))
+		log_info(
+		    "connection from %s refused: too many of its own have yet to log in", address);
 	else
 		return true;
 	return false;
@@ -166,6 +172,30 @@ accept_one(struct listener *self, int fd, const struct sockaddr *from, socklen_t
 }
 
 static void
+watch_sockets(struct listener *self, unsigned events)
+{
+	size_t i;
+
+	for (i = 0; i < self->socket_count; i++)
+		loop_watch_change(self->socket_watches[i], events);
+}
+
+static void
+accept_again(void *argument)
+{
+	watch_sockets(argument, LOOP_READ);
+}
+
+/* The connection stays in the socket's queue, and would wake the loop again at once. */
+static void
+pause_accepting(struct listener *self, int number)
+{
+	log_error("accept: %s; %u connections are open", strerror(number), self->total);
+	watch_sockets(self, 0);
+	loop_timer_start(self->accept_again, ACCEPT_PAUSE);
+}
+
+static void
 socket_ready(void *argument, unsigned events)
 {
 	int *listening = argument;
@@ -179,7 +209,7 @@ socket_ready(void *argument, unsigned events)
 		fd = accept4(*listening, (struct sockaddr *)&from, &size, SOCK_CLOEXEC);
 		if (fd < 0) {
 			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-				log_error("accept: errno %d", errno);
+				pause_accepting(&listener, errno);
 			break;
 		}
 		accept_one(&listener, fd, (struct sockaddr *)&from, size);
@@ -196,8 +226,8 @@ open_sockets(struct listener *self, struct error *err)
 	list = settings_list(conf_global(self->conf), "listen");
 	for (i = 0; list[i] != NULL; i++) {
 		if (i == LISTEN_MAX)
-			return error_set(err, ERROR_TOO_LARGE, "more than %d addresses to listen on",
-			    LISTEN_MAX);
+			return error_set(err, ERROR_TOO_LARGE,
+			    "more than %d addresses to listen on", LISTEN_MAX);
 		self->sockets[i] = open_socket(list[i], err);
 		if (self->sockets[i] < 0)
 			return -1;
@@ -211,8 +241,8 @@ open_sockets(struct listener *self, struct error *err)
 	if (self->sockets[0] < 0)
 		return -1;
 	self->socket_count = 1;
-	self->socket_watches[0] =
-	    loop_watch(self->loop, self->sockets[0], LOOP_READ, socket_ready, &self->sockets[0]);
+	self->socket_watches[0] = loop_watch(
+	    self->loop, self->sockets[0], LOOP_READ, socket_ready, &self->sockets[0]);
 	return 0;
 }
 
@@ -221,6 +251,7 @@ close_sockets(struct listener *self)
 {
 	size_t i;
 
+	loop_timer_stop(self->accept_again);
 	for (i = 0; i < self->socket_count; i++) {
 		loop_unwatch(self->socket_watches[i]);
 		descriptor_close(&self->sockets[i]);
@@ -296,7 +327,8 @@ drain_expired(void *argument)
 	} else {
 		for (session = self->sessions; session != NULL; session = session->next)
 			(void)kill(session->pid, SIGKILL);
-		for (struct worker_entry *worker = self->workers; worker != NULL; worker = worker->next)
+		for (struct worker_entry *worker = self->workers; worker != NULL;
+		     worker = worker->next)
 			(void)kill(worker->pid, SIGKILL);
 	}
 	loop_timer_start(self->drain, KILL_WAIT);
@@ -409,8 +441,8 @@ open_state(struct listener *self, struct error *err)
 	if (mkdirat(state, "workspaces", 0700) != 0 && errno != EEXIST) {
 		error_system(err, errno, "state: make %s/workspaces", path);
 	} else {
-		self->workspaces =
-		    openat(state, "workspaces", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		self->workspaces = openat(
+		    state, "workspaces", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (self->workspaces < 0)
 			error_system(err, errno, "state: open %s/workspaces", path);
 	}
@@ -439,7 +471,11 @@ enter(struct listener *self, struct error *err)
 	raise_limits();
 	self->workspaces = self->signals = -1;
 	self->loop = loop_new(err);
-	if (self->loop == NULL || find_user(self, err) != 0 || open_state(self, err) != 0 ||
+	if (self->loop == NULL)
+		return -1;
+	self->drain = loop_timer_new(self->loop, drain_expired, self);
+	self->accept_again = loop_timer_new(self->loop, accept_again, self);
+	if (find_user(self, err) != 0 || open_state(self, err) != 0 ||
 	    hostkey_ensure(settings_text(conf_global(self->conf), "host_keys"), err) != 0)
 		return -1;
 	self->program = process_open_program(NULL, err);
@@ -449,7 +485,6 @@ enter(struct listener *self, struct error *err)
 	if (self->worker_program < 0 || confine_enter(&confine, err) != 0 ||
 	    watch_signals(self, err) != 0 || open_sockets(self, err) != 0)
 		return -1;
-	self->drain = loop_timer_new(self->loop, drain_expired, self);
 	return listener_start_auth(self, err);
 }
 
@@ -458,6 +493,8 @@ leave(struct listener *self)
 {
 	close_sockets(self);
 	loop_timer_free(self->drain);
+	loop_timer_free(self->accept_again);
+	loop_timer_free(self->auth_again);
 	loop_unwatch(self->signal_watch);
 	descriptor_close(&self->signals);
 	descriptor_close(&self->workspaces);

@@ -16,7 +16,7 @@
 #include "core/base/peer.h"
 #include "gateway/listener_state.h"
 
-/* ms; an auth process that ends sooner than this after its start would end again. */
+/* ms from the start of one auth process to that of the next: one that cannot live is not started in a loop. */
 #define AUTH_LIFE_MIN 2000
 
 static void
@@ -31,6 +31,7 @@ answer(struct listener *listener, const struct auth_result *result)
 		return;
 	reply.allowed = result->allowed;
 	reply.no_pty = result->restrictions.no_pty;
+	reply.forced = forced_command_parse(result->restrictions.command);
 	reply.workspace = result->workspace;
 	if (result->allowed && result->is_signed) {
 		reply.worker = listener_attach(listener, result, &err);
@@ -66,6 +67,17 @@ static const struct peer_rule auth_rules[] = {
 	{ 0, NULL, 0, NULL },
 };
 
+/* While there is no auth process, questions for it stay unread: a refusal would say that the key is wrong. */
+static void
+hold_questions(struct listener *listener, bool hold)
+{
+	struct session_entry *session;
+
+	for (session = listener->sessions; session != NULL; session = session->next)
+		if (!session->logged_in)
+			peer_pause(session->peer, hold);
+}
+
 static void
 auth_closed(void *argument, const struct error *err)
 {
@@ -77,6 +89,7 @@ auth_closed(void *argument, const struct error *err)
 		log_error("auth: %s", err->message);
 	peer_free(listener->auth);
 	listener->auth = NULL;
+	hold_questions(listener, true);
 }
 
 static const struct peer_events auth_events = { auth_rules, auth_closed, NULL };
@@ -118,8 +131,9 @@ listener_start_auth(struct listener *listener, struct error *err)
 		&listener->auth_pid, &control, err) != 0)
 		return -1;
 	listener->auth_started = loop_now();
-	listener->auth =
-	    peer_new(listener->loop, control, "listener", "auth", &auth_events, listener);
+	listener->auth = peer_new(
+	    listener->loop, control, "listener", "auth", &auth_events, listener);
+	hold_questions(listener, false);
 	return listener_configure_auth(listener);
 }
 
@@ -151,22 +165,32 @@ listener_ask_auth(struct session_entry *session, struct message *request)
 
 /* Sessions that wait for an answer of an auth process that is gone would wait for ever. */
 static void
-end_unanswered(struct listener *listener)
+end_asking(struct listener *listener)
 {
 	struct session_entry *session, *next;
 
 	for (session = listener->sessions; session != NULL; session = next) {
 		next = session->next;
-		if (!session->spare && !session->logged_in)
+		if (session->asking)
 			listener_end_session(session);
 	}
+}
+
+static void
+start_again(void *argument)
+{
+	struct listener *listener = argument;
+	struct error err;
+
+	if (listener->draining || listener_start_auth(listener, &err) == 0)
+		return;
+	log_error("start the auth process: %s", err.message);
+	loop_timer_start(listener->auth_again, AUTH_LIFE_MIN);
 }
 
 bool
 listener_auth_exited(struct listener *listener, pid_t pid)
 {
-	struct error err;
-
 	if (pid != listener->auth_pid)
 		return false;
 	listener->auth_pid = -1;
@@ -175,11 +199,11 @@ listener_auth_exited(struct listener *listener, pid_t pid)
 	if (listener->draining)
 		return true;
 	listener->crashes++;
-	end_unanswered(listener);
-	if (loop_now() - listener->auth_started < AUTH_LIFE_MIN)
-		log_fatal("the auth process cannot stay alive");
+	end_asking(listener);
+	hold_questions(listener, true);
 	log_error("the auth process ended unexpectedly and is started again");
-	if (listener_start_auth(listener, &err) != 0)
-		log_fatal("start the auth process: %s", err.message);
+	if (listener->auth_again == NULL)
+		listener->auth_again = loop_timer_new(listener->loop, start_again, listener);
+	loop_timer_start(listener->auth_again, listener->auth_started + AUTH_LIFE_MIN - loop_now());
 	return true;
 }

@@ -139,8 +139,10 @@ start_spare(struct listener *listener)
 	session->listener = listener;
 	session->pid = pid;
 	session->spare = true;
-	session->peer =
-	    peer_new(listener->loop, control, "listener", "session", &session_events, session);
+	session->peer = peer_new(
+	    listener->loop, control, "listener", "session", &session_events, session);
+	/* See hold_questions in listener_auth.c. */
+	peer_pause(session->peer, listener->auth == NULL);
 	session->next = listener->sessions;
 	listener->sessions = session;
 	count(listener, session, 1);
@@ -292,7 +294,8 @@ listener_count_source(const struct listener *listener, const char *address)
 
 	found = 0;
 	for (session = listener->sessions; session != NULL; session = session->next)
-		if (!session->spare && !session->logged_in && strcmp(session->address, address) == 0)
+		if (!session->spare && !session->logged_in &&
+		    strcmp(session->address, address) == 0)
 			found++;
 	return found;
 }

@@ -58,8 +58,8 @@ struct session_entry {
 struct listener {
 	struct loop *loop;
 	struct conf *conf;
-	const char *path;       /* of the configuration, for reloads */
-	char *const *overrides; /* of the command line */
+	const char *path;         /* of the configuration, for reloads */
+	char *const *overrides;   /* of the command line */
 	struct process_user user; /* that the children become */
 	int program, worker_program;
 	int workspaces; /* the directory of all workspaces' own directories */
@@ -67,6 +67,7 @@ struct listener {
 	int sockets[LISTEN_MAX];
 	struct loop_watch *socket_watches[LISTEN_MAX];
 	size_t socket_count;
+	struct loop_timer *accept_again; /* while there is no descriptor for one more connection */
 	int signals;
 	struct loop_watch *signal_watch;
 
@@ -77,7 +78,8 @@ struct listener {
 
 	pid_t auth_pid;
 	struct peer *auth;
-	int64_t auth_started; /* loop_now */
+	int64_t auth_started;          /* loop_now */
+	struct loop_timer *auth_again; /* until the next one is started */
 
 	bool draining;
 	struct loop_timer *drain;
@@ -90,8 +92,7 @@ void listener_fill_spares(struct listener *listener);
 /* Discards spares, which know the configuration of before a reload. */
 void listener_drop_spares(struct listener *listener);
 /* Gives an accepted socket, which it takes over, to a session. */
-void listener_start_session(
-    struct listener *listener, int fd, const char *address, uint32_t port);
+void listener_start_session(struct listener *listener, int fd, const char *address, uint32_t port);
 struct session_entry *listener_find_session(struct listener *listener, uint64_t connection);
 void listener_answer_session(struct session_entry *session, const struct auth_answer *answer);
 bool listener_session_exited(struct listener *listener, pid_t pid);
@@ -116,6 +117,6 @@ void listener_ask_auth(struct session_entry *session, struct message *request);
 bool listener_auth_exited(struct listener *listener, pid_t pid);
 
 /* listener.c: after a session or worker has gone, while draining. */
-void listener_check_drained(struct listener *listener);
+void listener_check_drained(struct listener *self);
 
 #endif

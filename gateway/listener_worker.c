@@ -60,7 +60,8 @@ worker_closed(void *argument, const struct error *err)
 	struct worker_entry *worker = argument;
 
 	if (!worker->leaving || err->code == ERROR_INVALID) {
-		log_error("worker %ld of %s: %s", (long)worker->pid, worker->workspace, err->message);
+		log_error(
+		    "worker %ld of %s: %s", (long)worker->pid, worker->workspace, err->message);
 		(void)kill(worker->pid, SIGKILL);
 	}
 	peer_free(worker->peer);
@@ -77,7 +78,8 @@ open_directory(struct listener *listener, const char *workspace, struct error *e
 
 	if (mkdirat(listener->workspaces, workspace, 0700) != 0 && errno != EEXIST)
 		return error_system(err, errno, "make the directory of workspace %s", workspace);
-	fd = openat(listener->workspaces, workspace, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(
+	    listener->workspaces, workspace, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return error_system(err, errno, "open the directory of workspace %s", workspace);
 	if (listener->user.uid != 0 && geteuid() == 0 &&
@@ -136,8 +138,8 @@ start_worker(struct listener *listener, const char *login, const char *workspace
 	worker->pid = pid;
 	worker->login = memory_text(login);
 	worker->workspace = memory_text(workspace);
-	worker->peer =
-	    peer_new(listener->loop, control, "listener", "worker", &worker_events, worker);
+	worker->peer = peer_new(
+	    listener->loop, control, "listener", "worker", &worker_events, worker);
 	worker->next = listener->workers;
 	listener->workers = worker;
 	if (send_configure(worker, (size_t)index, err) != 0) {

@@ -75,9 +75,9 @@ open_log(const struct conf *conf, bool verbose)
 
 	level = settings_text(settings, "log_level");
 	log_open("listener",
-	    verbose || strcmp(level, "debug") == 0  ? LOG_LEVEL_DEBUG
-		: strcmp(level, "error") == 0	    ? LOG_LEVEL_ERROR
-						    : LOG_LEVEL_INFO,
+	    verbose || strcmp(level, "debug") == 0 ? LOG_LEVEL_DEBUG
+	    : strcmp(level, "error") == 0          ? LOG_LEVEL_ERROR
+						   : LOG_LEVEL_INFO,
 	    strcmp(settings_text(settings, "log_format"), "json") == 0 ? LOG_FORMAT_JSON
 								       : LOG_FORMAT_TEXT);
 }
@@ -89,7 +89,8 @@ run(const struct arguments *arguments)
 	struct error err;
 
 	conf = listener_load_conf(arguments->file, arguments->overrides, &err);
-	if (conf == NULL || (arguments->action != ACTION_PRINT && listener_check_conf(conf, &err) != 0)) {
+	if (conf == NULL ||
+	    (arguments->action != ACTION_PRINT && listener_check_conf(conf, &err) != 0)) {
 		(void)fprintf(stderr, "rwsd: %s\n", err.message);
 		conf_free(conf);
 		return 1;

@@ -36,14 +36,20 @@
 #include "core/base/message.h"
 #include "core/base/peer.h"
 #include "core/base/process.h"
+#include "core/file_protocol.h"
 #include "gateway/channel.h"
 #include "gateway/session.h"
+#include "gateway/session_files.h"
 #include "gateway/session_state.h"
 #include "keys/hostkey.h"
 
 /* libssh reads 4 KiB at a time: how many reads before others get their turn. */
 #define READS_A_ROUND 64
 #define ROUNDS_A_PUMP 8
+/* The most that a packet has beside its payload: lengths, padding and authentication code. */
+#define PACKET_OVERHEAD 96
+/* ms that a client has to hang up by itself when the gateway is going down. */
+#define LINGER 1000
 
 /*
  * What is offered unless the configuration says otherwise: post-quantum hybrids where this libssh
@@ -80,7 +86,8 @@ session_send_worker(struct session *self, struct message *message)
 }
 
 static int
-set_option(struct session *self, enum ssh_bind_options_e option, const void *value, const char *what)
+set_option(
+    struct session *self, enum ssh_bind_options_e option, const void *value, const char *what)
 {
 	if (value == NULL || ssh_bind_options_set(self->bind, option, value) == SSH_OK)
 		return 0;
@@ -96,7 +103,8 @@ take_start(void *argument, struct message *message, struct error *err)
 
 	if (session_start_decode(message, &self->start, err) != 0)
 		return -1;
-	if (set_option(self, SSH_BIND_OPTIONS_PROCESS_CONFIG, &no, "configuration files off") != 0 ||
+	if (set_option(self, SSH_BIND_OPTIONS_PROCESS_CONFIG, &no, "configuration files off") !=
+		0 ||
 	    set_option(self, SSH_BIND_OPTIONS_KEY_EXCHANGE,
 		self->start.kex == NULL ? standard_kex : self->start.kex, "kex") != 0 ||
 	    set_option(self, SSH_BIND_OPTIONS_CIPHERS_C_S, self->start.ciphers, "ciphers") != 0 ||
@@ -136,7 +144,8 @@ grace_expired(void *argument)
 	struct session *self = argument;
 
 	if (self->stage == SESSION_OPEN) {
-		session_disconnect(self, "the gateway is going down");
+		session_disconnect(self, self->worker == NULL ? "the worker of this workspace ended"
+							      : "the gateway is going down");
 		return;
 	}
 	log_info("no login within the grace time from %s", self->connection.address);
@@ -172,6 +181,8 @@ connection_ready(void *argument, unsigned events)
 	/* session_pump, which follows every wait, does the work. */
 	if ((events & LOOP_HANGUP) != 0)
 		self->hung_up = true;
+	if ((events & LOOP_WRITE) != 0)
+		self->sendable = true;
 }
 
 static int
@@ -189,15 +200,16 @@ take_connection(void *argument, struct message *message, struct error *err)
 	if (self->ssh == NULL || self->event == NULL)
 		return error_set(err, ERROR_UNAVAILABLE, "out of memory");
 	if (ssh_bind_accept_fd(self->bind, self->ssh, self->connection.fd) != SSH_OK)
-		return error_set(err, ERROR_UNAVAILABLE, "start SSH: %s", ssh_get_error(self->bind));
+		return error_set(
+		    err, ERROR_UNAVAILABLE, "start SSH: %s", ssh_get_error(self->bind));
 	ssh_set_blocking(self->ssh, 0);
 	ssh_set_counters(self->ssh, NULL, &self->counter);
 	ssh_set_auth_methods(self->ssh, SSH_AUTH_METHOD_PUBLICKEY);
 	/* Sends our banner, and makes the poll context that the session is added to the event with. */
 	if (ssh_handle_key_exchange(self->ssh) == SSH_ERROR ||
 	    ssh_event_add_session(self->event, self->ssh) != SSH_OK)
-		return error_set(err, ERROR_UNAVAILABLE, "watch the connection: %s",
-		    ssh_get_error(self->ssh));
+		return error_set(
+		    err, ERROR_UNAVAILABLE, "watch the connection: %s", ssh_get_error(self->ssh));
 	/* A duplicate is watched: libssh closes its own at a time of its choosing. */
 	self->watched = fcntl(self->connection.fd, F_DUPFD_CLOEXEC, 0);
 	if (self->watched < 0)
@@ -224,7 +236,8 @@ take_drain(void *argument, struct message *message, struct error *err)
 		return 0;
 	}
 	self->draining = true;
-	channels_announce(self, "\r\nrws: the gateway is going down; this connection will be closed.\r\n");
+	channels_announce(
+	    self, "\r\nrws: the gateway is going down; this connection will be closed.\r\n");
 	return 0;
 }
 
@@ -254,6 +267,9 @@ static const struct peer_rule worker_rules[] = {
 	{ MESSAGE_COMMAND_STREAM, "COMMAND_STREAM", SESSION_OPEN, channel_take_stream },
 	{ MESSAGE_COMMAND_PROGRESS, "COMMAND_PROGRESS", SESSION_OPEN, channel_take_progress },
 	{ MESSAGE_COMMAND_EXIT, "COMMAND_EXIT", SESSION_OPEN, channel_take_exit },
+	{ MESSAGE_FILE_REPLY, "FILE_REPLY", SESSION_OPEN, session_file_take_reply },
+	{ MESSAGE_FILE_REQUEST, "FILE_REQUEST", 0, NULL },
+	{ MESSAGE_FILE_CANCEL, "FILE_CANCEL", 0, NULL },
 	{ MESSAGE_COMMAND_START, "COMMAND_START", 0, NULL },
 	{ MESSAGE_COMMAND_SIGNAL, "COMMAND_SIGNAL", 0, NULL },
 	{ MESSAGE_COMMAND_RESIZE, "COMMAND_RESIZE", 0, NULL },
@@ -274,6 +290,7 @@ worker_closed(void *argument, const struct error *reason)
 	peer_free(self->worker);
 	self->worker = NULL;
 	self->draining = true;
+	session_files_fail(self, &err);
 	channels_fail(self, &err);
 }
 
@@ -292,9 +309,21 @@ alive_expired(void *argument)
 		session_disconnect(self, "Timeout, client not responding");
 		return;
 	}
+	/* Nothing came but the answer to the last question. */
+	if (self->counter.in_packets <= self->alive_packets + 1)
+		channels_rest();
 	self->alive_packets = self->counter.in_packets;
 	(void)ssh_send_keepalive(self->ssh);
 	loop_timer_start(self->alive, self->start.alive_interval);
+}
+
+static void
+rest_expired(void *argument)
+{
+	const struct session *self = argument;
+
+	if (self->channels == NULL)
+		channels_rest();
 }
 
 /* Forwarding, global requests and what else is not offered: libssh sends the refusal. */
@@ -325,19 +354,44 @@ session_opened(struct session *self, int worker)
 	log_set_context(self->connection.number, self->workspace);
 	process_set_title("rwsd: session %s [%s]", self->workspace, self->connection.address);
 	log_info("logged in from %s port %u", self->connection.address, self->connection.port);
+	self->rest = loop_timer_new(self->loop, rest_expired, self);
 	if (self->start.alive_interval == 0)
 		return;
 	self->alive = loop_timer_new(self->loop, alive_expired, self);
 	loop_timer_start(self->alive, self->start.alive_interval);
 }
 
+uint64_t
+session_unsent(const struct session *self)
+{
+	return self->counter.out_bytes - self->sent.out_bytes +
+	       (self->counter.out_packets - self->sent.out_packets) * PACKET_OVERHEAD;
+}
+
+/*
+ * How often libssh may read before others have their turn. It answers what it reads, and a client that
+ * asks without end and takes no answers would fill our memory: with too much to be sent, it reads only
+ * as often as the socket takes something, which is less than that makes room for.
+ */
+static int
+count_reads(struct session *self)
+{
+	bool sendable = self->sendable;
+
+	self->sendable = false;
+	if (session_unsent(self) <= SESSION_UNSENT_MAX)
+		return READS_A_ROUND;
+	return sendable || self->hung_up ? 1 : 0;
+}
+
 /* Lets libssh read, handle and send packets until nothing is left or others should have their turn. */
 static void
 run_packets(struct session *self)
 {
-	int i, result;
+	int i, reads, result;
 
-	for (i = 0; i < READS_A_ROUND && !self->dead; i++) {
+	reads = count_reads(self);
+	for (i = 0; i < reads && !self->dead; i++) {
 		if (self->stage != SESSION_OPEN)
 			hurry_acknowledgement(self->connection.fd);
 		result = ssh_event_dopoll(self->event, 0);
@@ -350,8 +404,9 @@ run_packets(struct session *self)
 			break;
 	}
 	self->more = i == READS_A_ROUND;
-	self->writable =
-	    !self->dead && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) == 0;
+	self->writable = !self->dead && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) == 0;
+	if (self->writable)
+		self->sent = self->counter;
 }
 
 static void
@@ -375,6 +430,13 @@ advance_exchange(struct session *self)
 static bool
 pump_once(struct session *self)
 {
+	/* Requests to log in that are here come first: libssh queues what it reads without limit. */
+	if (self->stage == SESSION_LOGGING_IN)
+		session_auth_advance(self);
+	if (self->pending != NULL) {
+		self->dead = self->hung_up;
+		return false;
+	}
 	run_packets(self);
 	if (self->dead)
 		return false;
@@ -392,8 +454,8 @@ watch_connection(struct session *self)
 {
 	unsigned events;
 
-	events = LOOP_READ;
-	if ((ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) != 0)
+	events = self->pending != NULL || session_unsent(self) > SESSION_UNSENT_MAX ? 0 : LOOP_READ;
+	if (self->pending == NULL && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) != 0)
 		events |= LOOP_WRITE;
 	loop_watch_change(self->watch, events);
 	channels_watch(self);
@@ -411,11 +473,11 @@ session_pump(struct session *self)
 	more = true;
 	for (i = 0; i < ROUNDS_A_PUMP && more && !self->dead; i++)
 		more = pump_once(self);
-	if (self->stage == SESSION_OPEN && self->draining && self->channels == NULL &&
-	    self->writable)
-		self->dead = true;
 	if (self->dead)
 		return false;
+	/* A client with nothing left open goes by itself; told to go it would take that for a failure. */
+	if (self->draining && self->channels == NULL && !loop_timer_running(self->grace))
+		loop_timer_start(self->grace, LINGER);
 	watch_connection(self);
 	return more || self->hung_up;
 }
@@ -429,6 +491,7 @@ enter(const struct process_user *user, struct error *err)
 	session.loop = loop_new(err);
 	if (session.loop == NULL)
 		return -1;
+	hostkey_save_memory();
 	if (ssh_init() != SSH_OK)
 		return error_set(err, ERROR_UNAVAILABLE, "ssh_init failed");
 	session.bind = ssh_bind_new();
@@ -472,6 +535,7 @@ leave(void)
 	}
 	session_auth_free(&session);
 	loop_timer_free(session.alive);
+	loop_timer_free(session.rest);
 	loop_unwatch(session.watch);
 	if (session.ssh != NULL) {
 		if (session.event != NULL)

@@ -115,7 +115,8 @@ pin_user(struct session *session, const char *user)
 		session->user = memory_text(user);
 	if (session->user != NULL && user != NULL && strcmp(session->user, user) == 0)
 		return true;
-	log_info("the user name changed during authentication, from %s", session->connection.address);
+	log_info(
+	    "the user name changed during authentication, from %s", session->connection.address);
 	session_disconnect(session, "Change of username not allowed");
 	return false;
 }
@@ -222,6 +223,7 @@ log_in(struct session *session, ssh_message request, struct auth_answer *answer)
 {
 	session->workspace = memory_text(answer->workspace);
 	session->no_pty = answer->no_pty;
+	session->forced = answer->forced;
 	(void)ssh_message_auth_reply_success(request, 0);
 	session_opened(session, answer->worker);
 	answer->worker = -1;

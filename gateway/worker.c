@@ -31,6 +31,7 @@
 #include "core/base/process.h"
 #include "core/driver.h"
 #include "core/workspace.h"
+#include "gateway/rpc_job.h"
 #include "gateway/worker.h"
 
 /* ms for the provider to take the sandbox back, before the process ends all the same. */
@@ -131,7 +132,8 @@ configure(struct message *message, struct error *err)
 
 	setup.driver = driver_find(state.configure.driver);
 	if (setup.driver == NULL)
-		return error_set(err, ERROR_INVALID, "there is no driver %s", state.configure.driver);
+		return error_set(
+		    err, ERROR_INVALID, "there is no driver %s", state.configure.driver);
 	tables[1] = setup.driver->kind->options;
 	worker.settings = settings_new(tables);
 	if (settings_get(message, worker.settings, err) != 0 || message_end(message, err) != 0 ||
@@ -222,8 +224,8 @@ run(struct error *err)
 	state.configure.directory = -1;
 	state.idle = loop_timer_new(worker.loop, idle_expired, NULL);
 	state.give_up = loop_timer_new(worker.loop, give_up, NULL);
-	state.listener =
-	    peer_new(worker.loop, PROCESS_CONTROL_FD, "worker", "listener", &events, NULL);
+	state.listener = peer_new(
+	    worker.loop, PROCESS_CONTROL_FD, "worker", "listener", &events, NULL);
 	peer_set_state(state.listener, WORKER_EMPTY);
 	return loop_run(worker.loop, err);
 }
@@ -244,6 +246,7 @@ main(int argc, char **argv)
 	if (result != 0)
 		log_error("%s", err.message);
 	link_close_all(&worker);
+	job_free_all(&worker);
 	workspace_free(worker.workspace);
 	settings_free(worker.settings);
 	peer_free(state.listener);

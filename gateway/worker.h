@@ -7,8 +7,13 @@
 
 #include "core/protocol.h"
 
+struct error;
+struct job;
 struct link;
+struct link_files;
 struct loop;
+struct message;
+struct peer;
 struct settings;
 struct workspace;
 
@@ -17,6 +22,8 @@ struct worker {
 	struct workspace *workspace;
 	struct settings *settings;
 	struct link *links; /* the sessions attached to it */
+	struct job *jobs;   /* what exec started; rpc_job.c */
+	uint32_t last_job;
 };
 
 /* worker_link.c: a session's end of the worker; takes over attach->fd and the restrictions. */
@@ -25,6 +32,16 @@ void link_open(struct worker *worker, struct worker_attach *attach);
 void link_close_all(struct worker *worker);
 
 /* worker.c: a link was opened or closed: idle time starts or stops. */
-void worker_links_changed(struct worker *worker);
+void worker_links_changed(struct worker *self);
+
+/*
+ * worker_files.c: the file operations of one session. They answer through peer, and are given up by
+ * free; take returns -1 for what ends the peer.
+ */
+struct link_files *link_files_new(
+    struct worker *worker, struct peer *peer, const struct restrictions *restrictions);
+void link_files_free(struct link_files *files);
+int link_files_take_request(struct link_files *files, struct message *message, struct error *err);
+int link_files_take_cancel(struct link_files *files, struct message *message, struct error *err);
 
 #endif

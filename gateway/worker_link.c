@@ -15,8 +15,10 @@
 #include "core/base/peer.h"
 #include "core/command.h"
 #include "core/driver.h"
+#include "core/file_protocol.h"
 #include "core/signal_name.h"
 #include "core/workspace.h"
+#include "gateway/rpc.h"
 #include "gateway/worker.h"
 
 /* A session may not start more at once; its own limit of channels is far below. */
@@ -26,7 +28,8 @@ struct entry {
 	struct entry *next;
 	struct link *link;
 	uint32_t id;
-	struct command *command;
+	struct command *command; /* or */
+	struct rpc *rpc;
 	uint64_t max_stream;
 };
 
@@ -38,9 +41,11 @@ struct link {
 	struct restrictions restrictions;
 	struct entry *entries;
 	unsigned entry_count;
+	struct link_files *files;
 };
 
-static const char *const standard_accept[] = { "LANG", "LC_*", "TERM", "COLORTERM", "GIT_PROTOCOL" };
+static const char *const standard_accept[] = { "LANG", "LC_*", "TERM", "COLORTERM",
+	"GIT_PROTOCOL" };
 
 static struct entry *
 find_entry(struct link *link, uint32_t id)
@@ -62,7 +67,9 @@ remove_entry(struct entry *entry)
 		continue;
 	*place = entry->next;
 	entry->link->entry_count--;
-	command_close(entry->command);
+	if (entry->command != NULL)
+		command_close(entry->command);
+	rpc_close(entry->rpc);
 	memory_free(entry);
 }
 
@@ -105,6 +112,8 @@ send_started(void *argument, const struct driver_descriptors *descriptors)
 	if (descriptors->errors >= 0) {
 		send_descriptor(entry, COMMAND_ERRORS, descriptors->errors, false);
 		send_descriptor(entry, COMMAND_OUTPUT, descriptors->output, true);
+	} else if (entry->rpc != NULL) {
+		send_descriptor(entry, COMMAND_OUTPUT, descriptors->output, true);
 	} else {
 		send_descriptor(entry, COMMAND_TERMINAL, descriptors->output, true);
 	}
@@ -122,7 +131,11 @@ send_ended(void *argument, const struct command_exit *ended)
 	peer_send(entry->link->peer, &message);
 }
 
-static const struct command_events command_events = { send_progress, send_started, send_ended };
+static const struct command_events command_events = {
+	.progress = send_progress,
+	.started = send_started,
+	.ended = send_ended,
+};
 
 /* Does the login let the client set this variable? */
 static bool
@@ -159,9 +172,11 @@ make_environment(const struct link *link, const struct command_start *start)
 	for (i = 0; start->environment[i] != NULL; i++)
 		if (accepts(link->worker->settings, start->environment[i]))
 			environment = memory_list_add(environment, count++, start->environment[i]);
-	for (i = 0; link->restrictions.environment != NULL && link->restrictions.environment[i] != NULL;
+	for (i = 0;
+	     link->restrictions.environment != NULL && link->restrictions.environment[i] != NULL;
 	     i++)
-		environment = memory_list_add(environment, count++, link->restrictions.environment[i]);
+		environment = memory_list_add(
+		    environment, count++, link->restrictions.environment[i]);
 	if (link->restrictions.command != NULL && start->command != NULL) {
 		original = memory_text_format("SSH_ORIGINAL_COMMAND=%s", start->command);
 		environment = memory_list_add(environment, count++, original);
@@ -177,6 +192,49 @@ limit(const struct settings *settings, const char *name)
 	return settings_has(settings, name) ? settings_number(settings, name) : 0;
 }
 
+static struct entry *
+add_entry(struct link *link, uint32_t id)
+{
+	struct entry *entry;
+
+	entry = memory_zeroed(1, sizeof(*entry));
+	entry->link = link;
+	entry->id = id;
+	entry->next = link->entries;
+	link->entries = entry;
+	link->entry_count++;
+	return entry;
+}
+
+static void
+rpc_ended(void *argument)
+{
+	struct command_exit ended = { 0 };
+
+	send_ended(argument, &ended);
+}
+
+static void
+start_rpc(struct link *link, const struct command_start *start)
+{
+	struct driver_descriptors descriptors;
+	struct command_exit ended = { 0 };
+	struct entry *entry;
+	char **environment;
+
+	entry = add_entry(link, start->id);
+	environment = make_environment(link, start);
+	entry->rpc = rpc_open(
+	    link->worker, environment, rpc_ended, entry, &descriptors, &ended.failure);
+	memory_list_free(environment);
+	if (entry->rpc != NULL) {
+		send_started(entry, &descriptors);
+	} else {
+		ended.failed = true;
+		send_ended(entry, &ended);
+	}
+}
+
 static void
 start_command(struct link *link, const struct command_start *start)
 {
@@ -186,13 +244,8 @@ start_command(struct link *link, const struct command_start *start)
 	struct entry *entry;
 	char **environment;
 
-	entry = memory_zeroed(1, sizeof(*entry));
-	entry->link = link;
-	entry->id = start->id;
+	entry = add_entry(link, start->id);
 	entry->max_stream = (uint64_t)limit(settings, "max_stream_bytes");
-	entry->next = link->entries;
-	link->entries = entry;
-	link->entry_count++;
 	argv[0] = shell;
 	argv[1] = flag;
 	argv[2] = link->restrictions.command != NULL ? link->restrictions.command : start->command;
@@ -224,7 +277,10 @@ take_start(void *argument, struct message *message, struct error *err)
 		return -1;
 	result = 0;
 	if (link->entry_count >= COMMANDS_MAX || find_entry(link, start.id) != NULL)
-		result = error_set(err, ERROR_INVALID, "the session started command %u out of turn", start.id);
+		result = error_set(
+		    err, ERROR_INVALID, "the session started command %u out of turn", start.id);
+	else if (start.kind == COMMAND_RWS && link->restrictions.command == NULL)
+		start_rpc(link, &start);
 	else
 		start_command(link, &start);
 	command_start_free(&start);
@@ -242,7 +298,7 @@ take_signal(void *argument, struct message *message, struct error *err)
 		return -1;
 	entry = find_entry(argument, request.id);
 	number = signal_number(request.name);
-	if (entry != NULL && number != 0)
+	if (entry != NULL && entry->command != NULL && number != 0)
 		command_signal(entry->command, number);
 	command_signal_free(&request);
 	return 0;
@@ -257,9 +313,9 @@ take_resize(void *argument, struct message *message, struct error *err)
 	if (command_resize_decode(message, &resize, err) != 0)
 		return -1;
 	entry = find_entry(argument, resize.id);
-	if (entry != NULL)
-		command_resize(entry->command, resize.columns, resize.rows, resize.x_pixels,
-		    resize.y_pixels);
+	if (entry != NULL && entry->command != NULL)
+		command_resize(
+		    entry->command, resize.columns, resize.rows, resize.x_pixels, resize.y_pixels);
 	return 0;
 }
 
@@ -272,7 +328,7 @@ take_limit(void *argument, struct message *message, struct error *err)
 	if (command_id_decode(message, &id, err) != 0)
 		return -1;
 	entry = find_entry(argument, id);
-	if (entry != NULL)
+	if (entry != NULL && entry->command != NULL)
 		command_limit(entry->command, entry->max_stream);
 	return 0;
 }
@@ -291,12 +347,31 @@ take_close(void *argument, struct message *message, struct error *err)
 	return 0;
 }
 
+static int
+take_file_request(void *argument, struct message *message, struct error *err)
+{
+	struct link *link = argument;
+
+	return link_files_take_request(link->files, message, err);
+}
+
+static int
+take_file_cancel(void *argument, struct message *message, struct error *err)
+{
+	struct link *link = argument;
+
+	return link_files_take_cancel(link->files, message, err);
+}
+
 static const struct peer_rule rules[] = {
 	{ MESSAGE_COMMAND_START, "COMMAND_START", 1, take_start },
 	{ MESSAGE_COMMAND_SIGNAL, "COMMAND_SIGNAL", 1, take_signal },
 	{ MESSAGE_COMMAND_RESIZE, "COMMAND_RESIZE", 1, take_resize },
 	{ MESSAGE_COMMAND_LIMIT, "COMMAND_LIMIT", 1, take_limit },
 	{ MESSAGE_COMMAND_CLOSE, "COMMAND_CLOSE", 1, take_close },
+	{ MESSAGE_FILE_REQUEST, "FILE_REQUEST", 1, take_file_request },
+	{ MESSAGE_FILE_CANCEL, "FILE_CANCEL", 1, take_file_cancel },
+	{ MESSAGE_FILE_REPLY, "FILE_REPLY", 0, NULL },
 	{ MESSAGE_COMMAND_STREAM, "COMMAND_STREAM", 0, NULL },
 	{ MESSAGE_COMMAND_PROGRESS, "COMMAND_PROGRESS", 0, NULL },
 	{ MESSAGE_COMMAND_EXIT, "COMMAND_EXIT", 0, NULL },
@@ -314,6 +389,7 @@ close_link(struct link *link)
 	*place = link->next;
 	while (link->entries != NULL)
 		remove_entry(link->entries);
+	link_files_free(link->files);
 	peer_free(link->peer);
 	restrictions_free(&link->restrictions);
 	memory_free(link);
@@ -343,6 +419,7 @@ link_open(struct worker *worker, struct worker_attach *attach)
 	link->connection = attach->connection;
 	link->restrictions = attach->restrictions;
 	link->peer = peer_new(worker->loop, attach->fd, "worker", "session", &session_events, link);
+	link->files = link_files_new(worker, link->peer, &link->restrictions);
 	link->next = worker->links;
 	worker->links = link;
 	worker_links_changed(worker);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <libssh/libssh.h>
+#include <openssl/crypto.h>
 #include <openssl/rand.h>
 
 #include "core/base/base64.h"
@@ -214,6 +215,13 @@ ensure_key(int directory, const struct kind *kind, struct error *err)
 	result = check_key(fd, kind, err);
 	descriptor_close(&fd);
 	return result;
+}
+
+void
+hostkey_save_memory(void)
+{
+	/* Fails only when OpenSSL cannot be used at all, which the first key will show. */
+	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS, NULL);
 }
 
 int

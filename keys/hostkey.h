@@ -14,6 +14,13 @@ struct error;
 #define HOSTKEY_COUNT 2
 
 /*
+ * For a process that is one of many: called before libssh or OpenSSL is used in any other way.
+ * OpenSSL then leaves out its table of error texts, which takes 50 KiB and which no session ever
+ * reads.
+ */
+void hostkey_save_memory(void);
+
+/*
  * Makes the directory at path (0700) and the keys (0600) where they are missing, and logs each
  * key's fingerprint. A key appears whole or not at all, and of two gateways that start at once one
  * makes it and both use it. Fails when a key is not a regular file of ours or root's, is readable

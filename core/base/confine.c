@@ -39,40 +39,198 @@
 
 /* Refused to everyone, bubblewrap and the sandboxes below it included. */
 static const char *const refused_always[] = {
-	"acct", "add_key", "bpf", "delete_module", "finit_module", "init_module", "ioperm", "iopl",
-	"kexec_file_load", "kexec_load", "keyctl", "lookup_dcookie", "nfsservctl", "open_by_handle_at",
-	"perf_event_open", "quotactl", "quotactl_fd", "reboot", "request_key", "settimeofday", "clock_settime",
-	"clock_adjtime", "adjtimex", "stime", "swapoff", "swapon", "syslog", "uselib", "userfaultfd",
-	"vhangup", "io_uring_setup", "io_uring_enter", "io_uring_register",
+	"acct",
+	"add_key",
+	"bpf",
+	"delete_module",
+	"finit_module",
+	"init_module",
+	"ioperm",
+	"iopl",
+	"kexec_file_load",
+	"kexec_load",
+	"keyctl",
+	"lookup_dcookie",
+	"nfsservctl",
+	"open_by_handle_at",
+	"perf_event_open",
+	"quotactl",
+	"quotactl_fd",
+	"reboot",
+	"request_key",
+	"settimeofday",
+	"clock_settime",
+	"clock_adjtime",
+	"adjtimex",
+	"stime",
+	"swapoff",
+	"swapon",
+	"syslog",
+	"uselib",
+	"userfaultfd",
+	"vhangup",
+	"io_uring_setup",
+	"io_uring_enter",
+	"io_uring_register",
 };
 
 /* Memory, time, signals and work on descriptors that are there. */
 static const char *const allowed_plain[] = {
-	"accept4", "arch_prctl", "brk", "clock_getres", "clock_gettime", "clock_nanosleep", "close",
-	"close_range", "dup", "dup2", "dup3", "epoll_create1", "epoll_ctl", "epoll_pwait",
-	"epoll_pwait2", "epoll_wait", "eventfd2", "exit", "exit_group", "fcntl", "fdatasync",
-	"fstat", "fstatfs", "fsync", "ftruncate", "futex", "futex_waitv", "getegid", "geteuid", "getgid", "getpeername",
-	"getpid", "getppid", "getpriority", "getrandom", "getresgid", "getresuid", "getrlimit", "getrusage",
-	"getsockname", "getsockopt", "gettid", "gettimeofday", "getuid", "ioctl", "lseek", "madvise",
-	"membarrier", "memfd_create", "mlock", "mlock2", "mmap", "mprotect", "mremap", "munlock", "munmap", "nanosleep",
-	"pipe2", "poll", "ppoll", "prctl", "pread64", "preadv", "preadv2", "prlimit64", "pselect6", "pwrite64",
-	"pwritev", "pwritev2", "read", "readv", "recvfrom", "recvmmsg", "recvmsg", "restart_syscall",
-	"rseq", "rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait",
-	"sched_getaffinity", "sched_yield", "select", "sendfile", "sendmmsg", "sendmsg", "sendto",
-	"set_robust_list", "set_tid_address", "setsockopt", "shutdown", "sigaltstack", "signalfd4",
-	"socketpair", "splice", "sysinfo", "tee", "tgkill", "time", "timerfd_create", "timerfd_gettime",
-	"timerfd_settime", "uname", "vmsplice", "write", "writev",
+	"accept4",
+	"arch_prctl",
+	"brk",
+	"clock_getres",
+	"clock_gettime",
+	"clock_nanosleep",
+	"close",
+	"close_range",
+	"dup",
+	"dup2",
+	"dup3",
+	"epoll_create1",
+	"epoll_ctl",
+	"epoll_pwait",
+	"epoll_pwait2",
+	"epoll_wait",
+	"eventfd2",
+	"exit",
+	"exit_group",
+	"fcntl",
+	"fdatasync",
+	"fstat",
+	"fstatfs",
+	"fsync",
+	"ftruncate",
+	"futex",
+	"futex_waitv",
+	"getegid",
+	"geteuid",
+	"getgid",
+	"getpeername",
+	"getpid",
+	"getppid",
+	"getpriority",
+	"getrandom",
+	"getresgid",
+	"getresuid",
+	"getrlimit",
+	"getrusage",
+	"getsockname",
+	"getsockopt",
+	"gettid",
+	"gettimeofday",
+	"getuid",
+	"ioctl",
+	"lseek",
+	"madvise",
+	"membarrier",
+	"memfd_create",
+	"mlock",
+	"mlock2",
+	"mmap",
+	"mprotect",
+	"mremap",
+	"munlock",
+	"munmap",
+	"nanosleep",
+	"pipe2",
+	"poll",
+	"ppoll",
+	"prctl",
+	"pread64",
+	"preadv",
+	"preadv2",
+	"prlimit64",
+	"pselect6",
+	"pwrite64",
+	"pwritev",
+	"pwritev2",
+	"read",
+	"readv",
+	"recvfrom",
+	"recvmmsg",
+	"recvmsg",
+	"restart_syscall",
+	"rseq",
+	"rt_sigaction",
+	"rt_sigpending",
+	"rt_sigprocmask",
+	"rt_sigreturn",
+	"rt_sigtimedwait",
+	"sched_getaffinity",
+	"sched_yield",
+	"select",
+	"sendfile",
+	"sendmmsg",
+	"sendmsg",
+	"sendto",
+	"set_robust_list",
+	"set_tid_address",
+	"setsockopt",
+	"shutdown",
+	"sigaltstack",
+	"signalfd4",
+	"socketpair",
+	"splice",
+	"sysinfo",
+	"tee",
+	"tgkill",
+	"time",
+	"timerfd_create",
+	"timerfd_gettime",
+	"timerfd_settime",
+	"uname",
+	"vmsplice",
+	"write",
+	"writev",
 };
 
 static const char *const allowed_files[] = {
-	"access", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchmod", "fchmodat", "fchown", "flock", "getcwd", "getdents64",
-	"lstat", "mkdir", "mkdirat", "newfstatat", "open", "openat", "openat2", "readlink", "readlinkat",
-	"rename", "renameat", "renameat2", "rmdir", "stat", "statfs", "statx", "umask", "unlink",
-	"unlinkat", "utimensat", "copy_file_range",
+	"access",
+	"faccessat",
+	"faccessat2",
+	"fadvise64",
+	"fallocate",
+	"fchmod",
+	"fchmodat",
+	"fchown",
+	"flock",
+	"getcwd",
+	"getdents64",
+	"lstat",
+	"mkdir",
+	"mkdirat",
+	"newfstatat",
+	"open",
+	"openat",
+	"openat2",
+	"readlink",
+	"readlinkat",
+	"rename",
+	"renameat",
+	"renameat2",
+	"rmdir",
+	"stat",
+	"statfs",
+	"statx",
+	"umask",
+	"unlink",
+	"unlinkat",
+	"utimensat",
+	"copy_file_range",
 };
 
 static const char *const allowed_network[] = {
-	"bind", "clone", "clone3", "connect", "getdents64", "listen", "sched_setaffinity", "setitimer", "socket", "wait4",
+	"bind",
+	"clone",
+	"clone3",
+	"connect",
+	"getdents64",
+	"listen",
+	"sched_setaffinity",
+	"setitimer",
+	"socket",
+	"wait4",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -90,7 +248,8 @@ become_user(const struct confine *confine, struct error *err)
 	if (setgroups(0, NULL) != 0 ||
 	    setresgid(confine->user->gid, confine->user->gid, confine->user->gid) != 0 ||
 	    setresuid(confine->user->uid, confine->user->uid, confine->user->uid) != 0)
-		return error_system(err, errno, "become user %lu", (unsigned long)confine->user->uid);
+		return error_system(
+		    err, errno, "become user %lu", (unsigned long)confine->user->uid);
 	if (confine->keep_reading) {
 		data[0].effective = data[0].permitted = 1U << CAP_DAC_READ_SEARCH;
 		if (syscall(SYS_capset, &header, data) != 0)
@@ -158,7 +317,8 @@ limit_files(const struct confine *confine, struct error *err)
 	}
 	result = -1;
 	if (allow_paths(ruleset, confine->readable, LANDLOCK_READ, err) == 0 &&
-	    allow_paths(ruleset, confine->writable, LANDLOCK_ALL & ~LANDLOCK_ACCESS_FS_EXECUTE, err) == 0) {
+	    allow_paths(
+		ruleset, confine->writable, LANDLOCK_ALL & ~LANDLOCK_ACCESS_FS_EXECUTE, err) == 0) {
 		result = (int)syscall(SYS_landlock_restrict_self, ruleset, 0);
 		if (result != 0)
 			error_system(err, errno, "landlock_restrict_self");
@@ -191,7 +351,8 @@ add_rules(scmp_filter_ctx filter, enum confine_calls calls)
 	int result;
 
 	if (calls == CONFINE_CALLS_LISTENER)
-		return add_calls(filter, SCMP_ACT_ERRNO(EPERM), refused_always, COUNT(refused_always));
+		return add_calls(
+		    filter, SCMP_ACT_ERRNO(EPERM), refused_always, COUNT(refused_always));
 	result = add_calls(filter, SCMP_ACT_ALLOW, allowed_plain, COUNT(allowed_plain));
 	if (result == 0 && calls != CONFINE_CALLS_PLAIN)
 		result = add_calls(filter, SCMP_ACT_ALLOW, allowed_files, COUNT(allowed_files));
@@ -228,8 +389,8 @@ limit_calls(enum confine_calls calls, struct error *err)
 int
 confine_enter(const struct confine *confine, struct error *err)
 {
-	if (become_user(confine, err) != 0 || hide_memory(err) != 0 || limit_files(confine, err) != 0 ||
-	    limit_calls(confine->calls, err) != 0)
+	if (become_user(confine, err) != 0 || hide_memory(err) != 0 ||
+	    limit_files(confine, err) != 0 || limit_calls(confine->calls, err) != 0)
 		return error_wrap(err, "give up rights");
 	return 0;
 }

@@ -14,16 +14,16 @@ struct process_user;
 
 enum confine_calls {
 	CONFINE_CALLS_LISTENER, /* may fork and exec; what only an attacker needs is refused */
-	CONFINE_CALLS_PLAIN,    /* memory, time and descriptors: no files, no sockets of its own, no children */
-	CONFINE_CALLS_FILES,    /* the same, and opening files */
-	CONFINE_CALLS_NETWORK,  /* the same, and connecting sockets and threads */
+	CONFINE_CALLS_PLAIN, /* memory, time and descriptors: no files, no sockets of its own, no children */
+	CONFINE_CALLS_FILES,   /* the same, and opening files */
+	CONFINE_CALLS_NETWORK, /* the same, and connecting sockets and threads */
 };
 
 struct confine {
 	const struct process_user *user; /* becomes this user; uid 0: stays */
 	bool keep_reading;               /* keeps CAP_DAC_READ_SEARCH when root becomes user */
 	enum confine_calls calls;
-	bool files;                 /* false: Landlock refuses every path but those below */
+	bool files;                  /* false: Landlock refuses every path but those below */
 	const char *const *readable; /* NULL-ended, or NULL */
 	const char *const *writable; /* NULL-ended, or NULL */
 };

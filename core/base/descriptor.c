@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/memory.h"
 
 void
@@ -15,6 +18,28 @@ descriptor_close(int *fd)
 	if (*fd >= 0)
 		(void)close(*fd);
 	*fd = -1;
+}
+
+int
+descriptor_duplicate(int fd)
+{
+	int duplicate;
+
+	duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (duplicate < 0)
+		log_fatal("cannot duplicate descriptor %d: errno %d", fd, errno);
+	return duplicate;
+}
+
+int
+descriptor_stat(int fd, struct stat *status)
+{
+#if defined(SYS_fstat) && defined(__LP64__)
+	/* The C library of today makes it newfstatat with an empty path. */
+	return (int)syscall(SYS_fstat, fd, status);
+#else
+	return fstat(fd, status);
+#endif
 }
 
 int

@@ -7,9 +7,17 @@
 #include <sys/types.h>
 
 struct error;
+struct stat;
 
 /* Closes *fd unless it is -1, and makes it -1. */
 void descriptor_close(int *fd);
+
+/* Another descriptor, close-on-exec, of the same file; without any left the process ends. */
+int descriptor_duplicate(int fd);
+
+/* As fstat(2), by a call that names no path: which a process without files may make. */
+
+int descriptor_stat(int fd, struct stat *status);
 
 int descriptor_nonblock(int fd, struct error *err);
 
@@ -23,6 +31,7 @@ int descriptor_pipe(int ends[2], struct error *err);
 int descriptor_write(int fd, const void *data, size_t size, struct error *err);
 
 /* The whole of a file of at most max bytes as a new terminated text; *size may be NULL. */
-char *descriptor_read_file(int directory, const char *path, size_t max, size_t *size, struct error *err);
+char *descriptor_read_file(
+    int directory, const char *path, size_t max, size_t *size, struct error *err);
 
 #endif

@@ -26,11 +26,13 @@ static const struct error_kind kinds[ERROR_CODES] = {
 	[ERROR_OUTSIDE_ROOT] = { "OUTSIDE_ROOT", FX_PERMISSION_DENIED, -32001, 77,
 	    "the path is outside the workspace's root" },
 	[ERROR_TOO_LARGE] = { "TOO_LARGE", FX_FAILURE, -32002, 73, "more than the limit allows" },
-	[ERROR_NOT_FOUND] = { "NOT_FOUND", FX_NO_SUCH_FILE, -32003, 66, "no such file or directory" },
+	[ERROR_NOT_FOUND] = { "NOT_FOUND", FX_NO_SUCH_FILE, -32003, 66,
+	    "no such file or directory" },
 	[ERROR_EXISTS] = { "EXISTS", FX_FAILURE, -32004, 73, "it exists already" },
 	[ERROR_NOT_EMPTY] = { "NOT_EMPTY", FX_FAILURE, -32005, 73, "the directory is not empty" },
 	[ERROR_IS_DIRECTORY] = { "IS_DIRECTORY", FX_FAILURE, -32006, 73, "it is a directory" },
-	[ERROR_NOT_DIRECTORY] = { "NOT_DIRECTORY", FX_NO_SUCH_FILE, -32007, 66, "it is not a directory" },
+	[ERROR_NOT_DIRECTORY] = { "NOT_DIRECTORY", FX_NO_SUCH_FILE, -32007, 66,
+	    "it is not a directory" },
 	[ERROR_DENIED] = { "DENIED", FX_PERMISSION_DENIED, -32008, 77, "permission denied" },
 	[ERROR_BUSY] = { "BUSY", FX_FAILURE, -32009, 75, "a command of the workspace is running" },
 	[ERROR_ABORTED] = { "ABORTED", FX_FAILURE, -32010, 130, "stopped on request" },
@@ -117,7 +119,8 @@ error_system(struct error *err, int errnum, const char *format, ...)
 	set_message(err, format, arguments);
 	va_end(arguments);
 	used = strlen(err->message);
-	length = snprintf(err->message + used, sizeof(err->message) - used, ": %s", strerror(errnum));
+	length = snprintf(
+	    err->message + used, sizeof(err->message) - used, ": %s", strerror(errnum));
 	if (length < 0 || (size_t)length >= sizeof(err->message) - used)
 		mark_cut(err->message, sizeof(err->message));
 	return -1;

@@ -140,7 +140,8 @@ format_text(char *line, size_t size, const char *when, enum log_level level, con
 
 	context[0] = '\0';
 	if (state.connection != 0 && state.login[0] != '\0')
-		(void)snprintf(context, sizeof(context), " c=%llu s=%s", state.connection, state.login);
+		(void)snprintf(
+		    context, sizeof(context), " c=%llu s=%s", state.connection, state.login);
 	else if (state.connection != 0)
 		(void)snprintf(context, sizeof(context), " c=%llu", state.connection);
 	else if (state.login[0] != '\0')

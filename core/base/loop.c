@@ -90,7 +90,7 @@ static uint32_t
 epoll_events(unsigned events)
 {
 	return ((events & LOOP_READ) != 0 ? (uint32_t)EPOLLIN : 0U) |
-	    ((events & LOOP_WRITE) != 0 ? (uint32_t)EPOLLOUT : 0U);
+	       ((events & LOOP_WRITE) != 0 ? (uint32_t)EPOLLOUT : 0U);
 }
 
 struct loop_watch *

@@ -195,6 +195,13 @@ message_get_text(struct message *message)
 }
 
 void
+message_require(struct message *message, const char *text)
+{
+	if (text == NULL)
+		message->failed = true;
+}
+
+void
 message_put_list(struct message *message, char *const *list)
 {
 	uint32_t i, count;
@@ -268,9 +275,10 @@ int
 message_end(struct message *message, struct error *err)
 {
 	if (message->failed)
-		return error_set(err, ERROR_INVALID, "message %u is cut short or malformed", message->type);
+		return error_set(
+		    err, ERROR_INVALID, "message %u is cut short or malformed", message->type);
 	if (message->payload.length != 0)
-		return error_set(err, ERROR_INVALID, "message %u has %zu bytes too many", message->type,
-		    message->payload.length);
+		return error_set(err, ERROR_INVALID, "message %u has %zu bytes too many",
+		    message->type, message->payload.length);
 	return 0;
 }

@@ -47,7 +47,7 @@ void message_put_u64(struct message *message, uint64_t value);
 void message_put_i64(struct message *message, int64_t value);
 void message_put_bool(struct message *message, bool value);
 void message_put_bytes(struct message *message, const void *data, size_t size);
-void message_put_text(struct message *message, const char *text); /* NULL is sent as no text */
+void message_put_text(struct message *message, const char *text);  /* NULL is sent as no text */
 void message_put_list(struct message *message, char *const *list); /* NULL-ended; NULL is empty */
 void message_put_error(struct message *message, const struct error *err);
 
@@ -66,6 +66,9 @@ const unsigned char *message_get_bytes(struct message *message, size_t *size);
 
 /* A new text without NUL bytes inside, or NULL when no text was sent; the caller frees it. */
 char *message_get_text(struct message *message);
+
+/* Refuses a message whose text must be there and is not. */
+void message_require(struct message *message, const char *text);
 
 /* A new NULL-ended list (never NULL) of at most MESSAGE_LIST_MAX texts. */
 #define MESSAGE_LIST_MAX 4096

@@ -64,8 +64,8 @@ number_parse(const char *text, int64_t min, int64_t max, int64_t *value, struct 
 	if (*text == '-')
 		*value = -*value;
 	if (*value < min || *value > max)
-		return error_set(err, ERROR_INVALID, "%s is not between %" PRId64 " and %" PRId64, text,
-		    min, max);
+		return error_set(err, ERROR_INVALID, "%s is not between %" PRId64 " and %" PRId64,
+		    text, min, max);
 	return 0;
 }
 
@@ -96,12 +96,12 @@ number_parse_duration(const char *text, int64_t *milliseconds, struct error *err
 	do {
 		start = at;
 		if (parse_digits(&at, &value) != 0)
-			return error_set(err, ERROR_INVALID, "\"%s\" is not a duration such as 90s or 1h30m",
-			    text);
+			return error_set(err, ERROR_INVALID,
+			    "\"%s\" is not a duration such as 90s or 1h30m", text);
 		unit = find_unit(durations, sizeof(durations) / sizeof(durations[0]), at);
 		if (unit == NULL && (*at != '\0' || start != text))
-			return error_set(err, ERROR_INVALID, "\"%s\" has no unit of time (ms, s, m, h, d)",
-			    text);
+			return error_set(err, ERROR_INVALID,
+			    "\"%s\" has no unit of time (ms, s, m, h, d)", text);
 		if (unit != NULL)
 			at += strlen(unit->name);
 		if (__builtin_mul_overflow(value, unit == NULL ? 1000 : unit->factor, &value) ||
@@ -119,13 +119,14 @@ number_parse_size(const char *text, int64_t *bytes, struct error *err)
 
 	at = text;
 	if (parse_digits(&at, bytes) != 0)
-		return error_set(err, ERROR_INVALID, "\"%s\" is not a size such as 64KiB or 10MiB", text);
+		return error_set(
+		    err, ERROR_INVALID, "\"%s\" is not a size such as 64KiB or 10MiB", text);
 	if (*at == '\0')
 		return 0;
 	unit = find_unit(sizes, sizeof(sizes) / sizeof(sizes[0]), at);
 	if (unit == NULL || at[strlen(unit->name)] != '\0')
-		return error_set(err, ERROR_INVALID, "\"%s\" has no unit of size (B, KiB, MiB, GiB, TiB)",
-		    text);
+		return error_set(
+		    err, ERROR_INVALID, "\"%s\" has no unit of size (B, KiB, MiB, GiB, TiB)", text);
 	if (__builtin_mul_overflow(*bytes, unit->factor, bytes))
 		return error_set(err, ERROR_INVALID, "\"%s\" is too large", text);
 	return 0;
@@ -142,8 +143,8 @@ number_format_duration(char out[NUMBER_TEXT_MAX], int64_t milliseconds)
 	if (i == sizeof(durations) / sizeof(durations[0]))
 		(void)snprintf(out, NUMBER_TEXT_MAX, "%" PRId64 "s", milliseconds / 1000);
 	else
-		(void)snprintf(out, NUMBER_TEXT_MAX, "%" PRId64 "%s", milliseconds / durations[i].factor,
-		    durations[i].name);
+		(void)snprintf(out, NUMBER_TEXT_MAX, "%" PRId64 "%s",
+		    milliseconds / durations[i].factor, durations[i].name);
 	return out;
 }
 
@@ -158,8 +159,8 @@ number_format_size(char out[NUMBER_TEXT_MAX], int64_t bytes)
 	if (i == 4)
 		(void)snprintf(out, NUMBER_TEXT_MAX, "%" PRId64, bytes);
 	else
-		(void)snprintf(out, NUMBER_TEXT_MAX, "%" PRId64 "%s", bytes / sizes[i].factor,
-		    sizes[i].name);
+		(void)snprintf(
+		    out, NUMBER_TEXT_MAX, "%" PRId64 "%s", bytes / sizes[i].factor, sizes[i].name);
 	return out;
 }
 
@@ -174,10 +175,10 @@ number_describe_size(char out[NUMBER_TEXT_MAX], int64_t bytes)
 	if (i == 4)
 		(void)snprintf(out, NUMBER_TEXT_MAX, "%" PRId64 " bytes", bytes);
 	else if (bytes % sizes[i].factor == 0)
-		(void)snprintf(out, NUMBER_TEXT_MAX, "%" PRId64 " %s", bytes / sizes[i].factor,
-		    sizes[i].name);
+		(void)snprintf(
+		    out, NUMBER_TEXT_MAX, "%" PRId64 " %s", bytes / sizes[i].factor, sizes[i].name);
 	else
-		(void)snprintf(out, NUMBER_TEXT_MAX, "%.1f %s", (double)bytes / (double)sizes[i].factor,
-		    sizes[i].name);
+		(void)snprintf(out, NUMBER_TEXT_MAX, "%.1f %s",
+		    (double)bytes / (double)sizes[i].factor, sizes[i].name);
 	return out;
 }

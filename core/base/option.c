@@ -33,14 +33,14 @@ static bool
 is_list(const struct option *option)
 {
 	return option->type == OPTION_LIST || option->type == OPTION_PAIRS ||
-	    option->type == OPTION_LINES || option->type == OPTION_PATHS;
+	       option->type == OPTION_LINES || option->type == OPTION_PATHS;
 }
 
 static bool
 is_number(const struct option *option)
 {
 	return option->type == OPTION_BOOLEAN || option->type == OPTION_NUMBER ||
-	    option->type == OPTION_DURATION || option->type == OPTION_SIZE;
+	       option->type == OPTION_DURATION || option->type == OPTION_SIZE;
 }
 
 static struct value *
@@ -77,7 +77,8 @@ check_bounds(const struct option *option, const char *text, int64_t number, stru
 		return 0;
 	if (option->type == OPTION_DURATION)
 		return error_set(err, ERROR_INVALID, "%s is not between %s and %s", text,
-		    number_format_duration(low, option->min), number_format_duration(high, option->max));
+		    number_format_duration(low, option->min),
+		    number_format_duration(high, option->max));
 	return error_set(err, ERROR_INVALID, "%s is not between %s and %s", text,
 	    number_format_size(low, option->min), number_format_size(high, option->max));
 }
@@ -123,11 +124,13 @@ check_text(const struct option *option, const char *text, struct error *err)
 	const char *equals;
 
 	if (option->type == OPTION_CHOICE && !has_word(option->choices, text))
-		return error_set(err, ERROR_INVALID, "\"%s\" is none of: %s", text, option->choices);
+		return error_set(
+		    err, ERROR_INVALID, "\"%s\" is none of: %s", text, option->choices);
 	if (option->type == OPTION_PAIRS) {
 		equals = strchr(text, '=');
 		if (equals == NULL || equals == text)
-			return error_set(err, ERROR_INVALID, "\"%s\" is not of the form NAME=VALUE", text);
+			return error_set(
+			    err, ERROR_INVALID, "\"%s\" is not of the form NAME=VALUE", text);
 	}
 	if (*text == '\0')
 		return error_set(err, ERROR_INVALID, "there is no value");
@@ -226,8 +229,8 @@ settings_new(const struct option *const *tables)
 		for (option = tables[i]; option->name != NULL; option++) {
 			if (find_value(settings, option->name) != NULL)
 				continue; /* two drivers may have an option in common */
-			settings->values =
-			    memory_resize(settings->values, settings->count + 1, sizeof(*value));
+			settings->values = memory_resize(
+			    settings->values, settings->count + 1, sizeof(*value));
 			value = &settings->values[settings->count++];
 			memset(value, 0, sizeof(*value));
 			value->option = option;
@@ -411,7 +414,9 @@ settings_put(struct message *message, const struct settings *settings)
 	count = 0;
 	for (i = 0; i < settings->count; i++)
 		if (settings->values[i].is_set)
-			count += settings->values[i].entries > 1 ? (uint32_t)settings->values[i].entries : 1;
+			count += settings->values[i].entries > 1
+				     ? (uint32_t)settings->values[i].entries
+				     : 1;
 	message_put_u32(message, count);
 	for (i = 0; i < settings->count; i++) {
 		value = &settings->values[i];

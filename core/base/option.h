@@ -39,11 +39,12 @@ struct option {
 	const char *name; /* snake_case, as in the file */
 	enum option_type type;
 	enum option_scope scope;
-	int64_t min, max;         /* for numbers, durations (ms) and sizes (bytes) */
-	const char *standard;     /* the default as it would be written, NULL for none */
-	const char *choices;      /* words parted by spaces, for OPTION_CHOICE */
-	const char *environment;  /* variable of rwsd's environment that stands in for a missing value, or NULL */
-	const char *help;         /* one sentence */
+	int64_t min, max;     /* for numbers, durations (ms) and sizes (bytes) */
+	const char *standard; /* the default as it would be written, NULL for none */
+	const char *choices;  /* words parted by spaces, for OPTION_CHOICE */
+	const char *
+	    environment; /* variable of rwsd's environment that stands in for a missing value, or NULL */
+	const char *help; /* one sentence */
 };
 
 struct settings;

@@ -342,7 +342,8 @@ wanted(const struct peer *peer, size_t *size, struct error *err)
 		return 0;
 	}
 	header = buffer_data(&peer->input);
-	length = (size_t)header[0] << 24 | (size_t)header[1] << 16 | (size_t)header[2] << 8 | header[3];
+	length = (size_t)header[0] << 24 | (size_t)header[1] << 16 | (size_t)header[2] << 8 |
+		 header[3];
 	if (length > MESSAGE_PAYLOAD_MAX || header[5] != MESSAGE_VERSION || header[6] > 1)
 		return error_set(err, ERROR_INVALID, "%s sent a frame of %zu bytes, version %u",
 		    peer->remote, length, header[5]);
@@ -409,7 +410,8 @@ take_frame(struct peer *peer, struct error *err)
 		error_set(err, ERROR_INVALID, "%s: message %u lost its descriptor", peer->remote,
 		    message.type);
 	else if (rule == NULL || rule->take == NULL)
-		error_set(err, ERROR_INVALID, "%s sent unknown message %u", peer->remote, message.type);
+		error_set(
+		    err, ERROR_INVALID, "%s sent unknown message %u", peer->remote, message.type);
 	else if ((rule->states & peer->state) == 0)
 		error_set(err, ERROR_INVALID, "%s sent %s out of turn", peer->remote, rule->name);
 	else {
@@ -429,8 +431,9 @@ peer_ready(void *argument, unsigned events)
 	int i, result;
 
 	if (peer->overflowed) {
-		error_set(&err, ERROR_TOO_LARGE, "%s does not take its messages: over %u bytes wait",
-		    peer->remote, PEER_QUEUE_MAX);
+		error_set(&err, ERROR_TOO_LARGE,
+		    "%s does not take its messages: over %u bytes wait", peer->remote,
+		    PEER_QUEUE_MAX);
 		close_peer(peer, &err);
 		return;
 	}

@@ -20,8 +20,8 @@ typedef int peer_message_fn(void *argument, struct message *message, struct erro
 
 struct peer_rule {
 	uint8_t type;
-	const char *name;   /* for the trace */
-	unsigned states;    /* bits of the states in which it may come */
+	const char *name; /* for the trace */
+	unsigned states;  /* bits of the states in which it may come */
 	peer_message_fn *take;
 };
 

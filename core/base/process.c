@@ -55,7 +55,8 @@ process_open_program(const char *name, struct error *err)
 	if (name != NULL) {
 		slash = strrchr(path, '/');
 		if (slash == NULL || (size_t)(slash - path) + strlen(name) + 2 > sizeof(path))
-			return error_set(err, ERROR_INVALID, "no place for %s beside %s", name, path);
+			return error_set(
+			    err, ERROR_INVALID, "no place for %s beside %s", name, path);
 		memcpy(slash + 1, name, strlen(name) + 1);
 		fd = open(path, O_PATH | O_CLOEXEC);
 	} else {

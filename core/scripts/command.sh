@@ -76,21 +76,22 @@ printf '\036rws:%s end %s %s\n' "$token" "$kind" "$status"
 printf '\036rws:%s end %s %s\n' "$token" "$kind" "$status" >&2
 exec >/dev/null 2>&1 3>&- 4>&- </dev/null
 
-# The group outlives its leader as long as it has members, and so does its number.
+# The group outlives its leader as long as it has members, and so does its number. busybox knows no
+# "--" before the number.
 group_lives() {
-	kill -s 0 -- "-$leader_pid" 2>/dev/null
+	kill -0 "-$leader_pid" 2>/dev/null
 }
 
 if [ "$background" = kill ] && group_lives; then
-	kill -s HUP -- "-$leader_pid"
-	kill -s CONT -- "-$leader_pid"
-	kill -s TERM -- "-$leader_pid"
+	kill -HUP "-$leader_pid"
+	kill -CONT "-$leader_pid"
+	kill -TERM "-$leader_pid"
 	tenths=$((grace * 10))
 	while [ "$tenths" -gt 0 ] && group_lives; do
 		sleep 0.1
 		tenths=$((tenths - 1))
 	done
-	group_lives && kill -s KILL -- "-$leader_pid"
+	group_lives && kill -KILL "-$leader_pid"
 fi
 while group_lives; do
 	sleep 0.5

@@ -29,7 +29,7 @@ if started_at "$pid"; then
 fi
 shift 2
 for signal in "$@"; do
-	if ! kill -s "$signal" -- "-$pid" 2>/dev/null; then
+	if ! kill "-$signal" "-$pid" 2>/dev/null; then
 		echo gone
 		exit 0
 	fi

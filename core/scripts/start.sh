@@ -13,7 +13,7 @@ set -eu
 
 missing=
 for name in base64 cat chmod cp cut head ln ls mkdir mktemp mv od readlink realpath rm rmdir sort \
-    stat tail touch tr wc find tar setsid; do
+    stat tail tee touch tr wc find tar setsid; do
 	command -v "$name" >/dev/null 2>&1 || missing="$missing $name"
 done
 # Other programs of that name cannot wait for what they start.

@@ -105,7 +105,10 @@ load_settings(struct contract *contract)
 	for (i = 0; chosen_settings[i] != NULL; i++) {
 		name = memory_text(chosen_settings[i]);
 		value = strchr(name, '=');
-		assert_non_null(value);
+		if (value == NULL) {
+			fail_msg("not NAME=VALUE: %s", name);
+			return;
+		}
 		*value++ = '\0';
 		if (settings_set(contract->settings, name, value, &err) != 0)
 			fail_msg("%s: %s", chosen_settings[i], err.message);

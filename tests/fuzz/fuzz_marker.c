@@ -45,10 +45,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	result = decode(&whole, &first, data + 1, size - 1, size);
 	if (decode(&pieces, &second, data + 1, size - 1, 1 + (data[0] & 31)) != result)
 		abort();
-	if (result == 0 &&
-	    (first.length != second.length || whole.stage != pieces.stage ||
-		(first.length > 0 &&
-		    memcmp(buffer_data(&first), buffer_data(&second), first.length) != 0)))
+	if (result == 0 && (first.length != second.length || whole.stage != pieces.stage ||
+			       (first.length > 0 && memcmp(buffer_data(&first),
+							buffer_data(&second), first.length) != 0)))
 		abort();
 	buffer_free(&first);
 	buffer_free(&second);

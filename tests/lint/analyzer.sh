@@ -2,4 +2,5 @@
 # SPDX-License-Identifier: ISC
 # The static analyzer of gcc, which follows memory and descriptors on other paths than clang's does.
 set -eu
-exec sh tests/lint/cached analyzer gcc -std=c11 -D_GNU_SOURCE -I. -O1 -fanalyzer -Werror -c -o /dev/null
+# shellcheck disable=SC2046 # a list of words
+exec sh tests/lint/cached analyzer gcc $(make -s --no-print-directory lint-flags) -O1 -fanalyzer -Werror -c -o /dev/null

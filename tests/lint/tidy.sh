@@ -3,5 +3,6 @@
 # clang-tidy with the checks and the size limits of .clang-tidy.
 set -eu
 mkdir -p build/lint
-printf '%s\n' -std=c11 -D_GNU_SOURCE "-I$PWD" >build/lint/compile_flags.txt
+# The file is read in its own directory, where -I. would be another one.
+make -s --no-print-directory lint-flags | sed "s,-I\.,-I$PWD," | tr ' ' '\n' >build/lint/compile_flags.txt
 exec sh tests/lint/cached tidy clang-tidy --quiet -p build/lint

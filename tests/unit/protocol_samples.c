@@ -226,7 +226,7 @@ static void
 encode_auth_answer(struct message *message)
 {
 	char workspace[] = "sandbox=id-1";
-	struct auth_answer answer = { true, false, workspace, open_descriptor() };
+	struct auth_answer answer = { true, false, FORCED_SFTP, workspace, open_descriptor() };
 
 	auth_answer_encode(message, &answer);
 }
@@ -240,6 +240,7 @@ decode_auth_answer(struct message *message, struct error *err)
 		return -1;
 	assert_true(answer.allowed);
 	assert_false(answer.no_pty);
+	assert_int_equal(answer.forced, FORCED_SFTP);
 	assert_string_equal(answer.workspace, "sandbox=id-1");
 	assert_true(answer.worker >= 0);
 	auth_answer_free(&answer);

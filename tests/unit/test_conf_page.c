@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/memory.h"
 #include "core/base/number.h"
+#include "core/driver.h"
 
 /* How the page says what values an option takes: the beginning of its text. */
 static const char *
@@ -23,6 +24,7 @@ described_type(const struct option *option, char *out, size_t size)
 {
 	static const char *const words[] = {
 		[OPTION_TEXT] = "Text",
+		[OPTION_SECRET] = "Secret.",
 		[OPTION_PATH] = "Path.",
 		[OPTION_BOOLEAN] = "Boolean.",
 		[OPTION_LIST] = "List.",
@@ -84,17 +86,54 @@ check_entry(const struct option *option, char *text)
 	*end = '\n';
 }
 
-/*
- * The manual page and the table name the same options, each with its type, bounds and default. The
- * page has an option as ".It Ic NAME", then its type, and last its default.
- */
+/* The entry on an option in a part of the page. */
 static void
-manual_page_has_exactly_the_options_of_the_table(void **state)
+check_option(const struct option *option, char *part)
+{
+	char heading[80], *at;
+
+	(void)snprintf(heading, sizeof(heading), "\n.It Ic %s\n", option->name);
+	at = strstr(part, heading);
+	if (at == NULL)
+		fail_msg("rwsd.conf.5 does not explain %s", option->name);
+	else
+		check_entry(option, at + strlen(heading));
+}
+
+/* A part of the page explains the options of the table and no others. */
+static void
+check_part(const struct option *table, char *part)
 {
 	const struct option *option;
-	struct error err;
-	char *page, *at, name[64], heading[80];
 	size_t listed, rows;
+	char name[64], *at;
+
+	rows = 0;
+	for (option = table; option->name != NULL; option++, rows++)
+		check_option(option, part);
+	listed = 0;
+	for (at = part; (at = strstr(at, "\n.It Ic ")) != NULL; at++, listed++) {
+		assert_int_equal(sscanf(at, "\n.It Ic %63s", name), 1);
+		for (option = table; option->name != NULL; option++)
+			if (strcmp(option->name, name) == 0)
+				break;
+		if (option->name == NULL)
+			fail_msg("rwsd.conf.5 explains %s, which is no option here", name);
+	}
+	assert_int_equal(listed, rows);
+}
+
+/*
+ * The manual page and the tables name the same options, each with its type, bounds and default. The
+ * page has an option as ".It Ic NAME", then its type, and last its default; those of a driver in a
+ * part of their own.
+ */
+static void
+manual_page_has_exactly_the_options_of_the_tables(void **state)
+{
+	char *page, *parts[16] = { NULL }, heading[80];
+	struct error err;
+	size_t i;
 
 	(void)state;
 	page = descriptor_read_file(AT_FDCWD, "conf/rwsd.conf.5", 1 << 20, NULL, &err);
@@ -102,25 +141,21 @@ manual_page_has_exactly_the_options_of_the_table(void **state)
 		fail_msg("%s (tests run at the top of the tree)", err.message);
 		return;
 	}
-	rows = 0;
-	for (option = conf_options; option->name != NULL; option++, rows++) {
-		(void)snprintf(heading, sizeof(heading), "\n.It Ic %s\n", option->name);
-		at = strstr(page, heading);
-		if (at == NULL)
-			fail_msg("rwsd.conf.5 does not explain %s", option->name);
-		else
-			check_entry(option, at + strlen(heading));
+	for (i = 0; driver_kinds[i] != NULL; i++) {
+		(void)snprintf(heading, sizeof(heading), "\n.Ss Options of the %s driver\n",
+		    driver_kinds[i]->name);
+		parts[i] = strstr(page, heading);
+		if (parts[i] == NULL) {
+			fail_msg("rwsd.conf.5 does not explain driver %s", driver_kinds[i]->name);
+			return;
+		}
 	}
-	listed = 0;
-	for (at = page; (at = strstr(at, "\n.It Ic ")) != NULL; at++, listed++) {
-		assert_int_equal(sscanf(at, "\n.It Ic %63s", name), 1);
-		for (option = conf_options; option->name != NULL; option++)
-			if (strcmp(option->name, name) == 0)
-				break;
-		if (option->name == NULL)
-			fail_msg("rwsd.conf.5 explains %s, which is no option", name);
-	}
-	assert_int_equal(listed, rows);
+	/* Cut apart only now, so that each part ends where the next begins. */
+	for (i = 0; driver_kinds[i] != NULL; i++)
+		*parts[i] = '\0';
+	check_part(conf_options, page);
+	for (i = 0; driver_kinds[i] != NULL; i++)
+		check_part(driver_kinds[i]->options, parts[i] + 1);
 	memory_free(page);
 }
 
@@ -128,7 +163,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(manual_page_has_exactly_the_options_of_the_table),
+		cmocka_unit_test(manual_page_has_exactly_the_options_of_the_tables),
 	};
 
 	return cmocka_run_group_tests_name("conf page", tests, NULL, NULL);

@@ -58,23 +58,28 @@ class Exchange:
     def _watch_request_body(self):
         """Count body bytes as they are consumed, and strike after request_bytes of them.
 
-        Every read of aiohttp's stream ends in _read_nowait_chunk, so one wrapper sees all of them.
+        Every read of aiohttp's stream ends in _read_nowait_chunk, so one override sees all of them.
         """
         content = self.request.content
         if isinstance(content, EmptyStreamReader):      # one object that all requests without a body share
             return
-        plain, limit = content._read_nowait_chunk, self.action.get("request_bytes")
+        entry, limit = self.entry, self.action.get("request_bytes")
 
-        def read_chunk(n):
-            data = plain(n)
-            note_body(self.entry, data)
-            if limit is not None and self.entry["bytes_in"] >= limit and not self.finished:
-                self.trigger()
-                self.cut()
-                raise Dropped
-            return data
+        class Watched(type(content)):
+            """Newer releases of aiohttp let no method of one stream be replaced, but its class."""
 
-        content._read_nowait_chunk = read_chunk
+            __slots__ = ()
+
+            def _read_nowait_chunk(reader, n):
+                data = super()._read_nowait_chunk(n)
+                note_body(entry, data)
+                if limit is not None and entry["bytes_in"] >= limit and not self.finished:
+                    self.trigger()
+                    self.cut()
+                    raise Dropped
+                return data
+
+        content.__class__ = Watched
 
     async def read(self):
         """The whole request body."""
