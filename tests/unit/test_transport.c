@@ -258,16 +258,16 @@ static void
 a_terminal_takes_keys_and_a_new_size(void **state)
 {
 	(void)state;
+	/* Not with "read": that of busybox 1.38 hangs for ever once a trap has interrupted it. */
 	transport_start_terminal(
-	    "trap 'stty size; resized=1' WINCH; trap 'echo int' INT; echo ready; "
-	    "while [ -z \"$resized\" ]; do sleep 0.02; done; "
-	    "while ! [ \"$a\" = q ]; do read a; done; cat; echo end");
+	    "trap 'stty size' WINCH; trap 'echo int; a=q' INT; a=; sleep 60 >/dev/null 2>&1 & "
+	    "echo ready; while ! [ \"$a\" ]; do wait; done; cat; echo end; kill $!");
 	transport_expect_text(&transport_fixture.output, "ready");
 	wrapped_resize(transport_fixture.wrapped, 120, 50, 0, 0);
 	transport_expect_text(&transport_fixture.output, "50 120\r\n");
 	transport_type(transport_fixture.output.fd, "\003");
 	transport_expect_text(&transport_fixture.output, "int\r\n");
-	transport_type(transport_fixture.output.fd, "q\nline\n\004");
+	transport_type(transport_fixture.output.fd, "line\n\004");
 	transport_finish_command();
 	assert_non_null(
 	    strstr(transport_text_of(&transport_fixture.output), "line\r\nline\r\nend\r\n"));
@@ -402,6 +402,9 @@ main(int count, char **arguments)
 	const struct CMUnitTest bash[] = { WITH(bash) };
 	const struct CMUnitTest busybox[] = { WITH(busybox) };
 
+	/* What our own starter left open is not to be seen in the commands of the tests. */
+	if (close_range(STDERR_FILENO + 1, ~0U, 0) != 0)
+		return 1;
 	if (count > 1)
 		cmocka_set_test_filter(arguments[1]);
 	(void)signal(SIGPIPE, SIG_IGN);
