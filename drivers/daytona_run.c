@@ -13,10 +13,10 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/number.h"
+#include "core/json.h"
 #include "core/marker.h"
 #include "core/scripts.h"
 #include "drivers/daytona_driver.h"
-#include "core/json.h"
 
 /* Seconds for the command, and ms for the request. */
 #define COMMAND_TIMEOUT 600
@@ -319,4 +319,13 @@ daytona_run(struct driver_sandbox *sandbox, char *const *argv, const void *input
 	if (run->err.code != ERROR_NONE)
 		loop_timer_start(run->soon, 0);
 	return &run->operation;
+}
+
+void
+daytona_run_redirect(struct driver_operation *operation, driver_result_fn *done, void *argument)
+{
+	struct daytona_run *run = (struct daytona_run *)operation;
+
+	run->done = done;
+	run->argument = argument;
 }
