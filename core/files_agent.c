@@ -10,9 +10,11 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/carrier.h"
 #include "core/driver.h"
 #include "core/files_agent.h"
 #include "core/scripts.h"
+#include "core/transport.h"
 #include "core/workspace.h"
 
 #define CHUNK_SIZE 65536U
@@ -34,7 +36,7 @@ struct files_agent {
 	struct workspace *workspace;
 	const struct files_agent_events *events;
 	void *argument;
-	struct driver_stream *stream;
+	struct carrier *carrier;
 	struct driver_descriptors ends;
 	struct loop_watch *input, *output, *errors;
 	struct parcel *first, *last;
@@ -74,8 +76,7 @@ files_agent_close(struct files_agent *agent)
 	close_end(&agent->input, &agent->ends.input);
 	close_end(&agent->output, &agent->ends.output);
 	close_end(&agent->errors, &agent->ends.errors);
-	if (agent->stream != NULL)
-		workspace_driver(agent->workspace)->close_stream(agent->stream);
+	carrier_close(agent->carrier);
 	while (agent->first != NULL)
 		drop_parcel(agent);
 	files_reply_free(&agent->reader);
@@ -269,6 +270,7 @@ files_agent_open(
 {
 	char locale[] = "LC_ALL=C", *environment[] = { locale, NULL }, **argv;
 	struct driver_command command = { 0 };
+	struct transport_setup setup = { 0 };
 	struct files_agent *agent;
 
 	agent = memory_zeroed(1, sizeof(*agent));
@@ -283,8 +285,10 @@ files_agent_open(
 	command.directory = workspace_root(workspace);
 	command.want_stdin = true;
 	command.kill_grace = KILL_GRACE;
-	agent->stream = workspace_driver(workspace)->start(
-	    workspace_sandbox(workspace), &command, &stream_events, agent);
+	setup.loop = workspace_loop(workspace);
+	setup.driver = workspace_driver(workspace);
+	setup.sandbox = workspace_sandbox(workspace);
+	agent->carrier = carrier_start(&setup, &command, &stream_events, agent);
 	memory_list_free(argv);
 	return agent;
 }

@@ -274,7 +274,6 @@ open_lines(struct transport *transport, const struct driver_command *command)
 	marker_make_token(token);
 	meeting = memory_text_format("/tmp/.rws-%s", name);
 	line.pty = true;
-	line.directory = "/";
 	argv = main_argv(command, meeting);
 	line.argv = argv;
 	transport->main = transport_line_open(&transport->setup, token, &line, advance, transport);
@@ -282,6 +281,7 @@ open_lines(struct transport *transport, const struct driver_command *command)
 	argv = side_argv(meeting);
 	line.argv = argv;
 	line.environment = NULL;
+	line.directory = "/";
 	transport->side = transport_line_open(&transport->setup, token, &line, advance, transport);
 	memory_list_free(argv);
 	memory_free(meeting);

@@ -6,8 +6,8 @@
  *
  * On a pty the wrapper becomes the command, so its end is the driver's to tell.
  *
- * A driver whose streams are not byte-exact is used by way of a transport, whose terminals the
- * driver does not know: these get a new size by a script too.
+ * A carrier may have made up the terminal, and then the driver does not know it: that gets a new size by a
+ * script too.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,6 +20,7 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/carrier.h"
 #include "core/driver.h"
 #include "core/marker.h"
 #include "core/relay.h"
@@ -30,15 +31,12 @@
 
 #define SIGNALS_MAX 16
 #define SIGNAL_OUTPUT_MAX 256
-/* What a driver's own streams need for a command's bytes to arrive unchanged. */
-#define EXACT (DRIVER_STDIN | DRIVER_END_OF_STDIN | DRIVER_STDERR | DRIVER_BINARY | DRIVER_FLOW)
 
 struct wrapped {
 	struct wrapped_setup setup;
 	const struct driver_stream_events *events;
 	void *argument;
-	struct driver_stream *stream;
-	struct transport *transport; /* instead of stream */
+	struct carrier *carrier;
 	bool pty, keep_background;
 	bool close_input;
 	char token[MARKER_TOKEN_SIZE];
@@ -66,10 +64,7 @@ free_wrapped(struct wrapped *wrapped)
 	relay_free(wrapped->output);
 	relay_free(wrapped->errors);
 	relay_free(wrapped->input);
-	if (wrapped->stream != NULL)
-		wrapped->setup.driver->close_stream(wrapped->stream);
-	if (wrapped->transport != NULL)
-		transport_close(wrapped->transport);
+	carrier_close(wrapped->carrier);
 	explicit_bzero(wrapped, sizeof(*wrapped));
 	memory_free(wrapped);
 }
@@ -347,7 +342,7 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
     const struct driver_stream_events *events, void *argument)
 {
 	struct driver_command outer = *command;
-	struct transport_setup transport = { 0 };
+	struct transport_setup inner = { 0 };
 	struct wrapped *wrapped;
 	char **argv;
 
@@ -367,15 +362,10 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 	outer.directory =
 	    "/"; /* the script goes where the command is to run, and says when it cannot */
 	outer.want_stdin = true;
-	if ((setup->driver->kind->supports & EXACT) == EXACT) {
-		wrapped->stream = setup->driver->start(
-		    setup->sandbox, &outer, &stream_events, wrapped);
-	} else {
-		transport.loop = setup->loop;
-		transport.driver = setup->driver;
-		transport.sandbox = setup->sandbox;
-		wrapped->transport = transport_start(&transport, &outer, &stream_events, wrapped);
-	}
+	inner.loop = setup->loop;
+	inner.driver = setup->driver;
+	inner.sandbox = setup->sandbox;
+	wrapped->carrier = carrier_start(&inner, &outer, &stream_events, wrapped);
 	memory_list_free(argv);
 	return wrapped;
 }
@@ -397,12 +387,8 @@ void
 wrapped_resize(
     struct wrapped *wrapped, uint32_t columns, uint32_t rows, uint32_t x_pixels, uint32_t y_pixels)
 {
-	if (wrapped->exited)
+	if (wrapped->exited || carrier_resize(wrapped->carrier, columns, rows, x_pixels, y_pixels))
 		return;
-	if (wrapped->stream != NULL) {
-		wrapped->setup.driver->resize(wrapped->stream, columns, rows, x_pixels, y_pixels);
-		return;
-	}
 	wrapped->columns = columns;
 	wrapped->rows = rows;
 	wrapped->resize = true;

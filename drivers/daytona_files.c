@@ -70,13 +70,54 @@ run_script(struct driver_sandbox *sandbox, const char *mode, char *first, char *
 	return operation;
 }
 
+/* The name of the private file in what prepare said, "ok BASE64", as a new text; NULL for none. */
+static char *
+read_temp(const char *output)
+{
+	unsigned char *name;
+	size_t size, length;
+	char *temp;
+
+	if (strncmp(output, "ok ", 3) != 0)
+		return NULL;
+	output += 3;
+	length = strcspn(output, "\n");
+	name = memory_allocate(length / 4 * 3 + 1);
+	temp = NULL;
+	if (base64_decode(name, &size, output, length) == 0 && size > 0 && name[0] == '/')
+		temp = memory_text_bounded(name, size);
+	memory_free(name);
+	return temp;
+}
+
+/* A write was given up while its private file was made: nobody else knows the name. */
+static void
+drop_prepared(void *argument, const struct driver_result *result, const struct error *err)
+{
+	struct driver_sandbox *sandbox = argument;
+	char *output, *temp;
+
+	if (err != NULL)
+		return;
+	output = memory_text_bounded(result->output, result->output_size);
+	temp = read_temp(output);
+	if (temp != NULL)
+		(void)run_script(sandbox, "drop", temp, NULL, NULL, NULL);
+	memory_free(temp);
+	memory_free(output);
+}
+
+static void send_file(struct daytona_copy *copy, const char *output);
+
 static void
 destroy(struct driver_operation *operation)
 {
 	struct daytona_copy *copy = (struct daytona_copy *)operation;
 
 	http_cancel(copy->request);
-	if (copy->script != NULL)
+	if (copy->script != NULL && copy->after == send_file && !operation->sandbox->is_closing)
+		daytona_run_redirect(copy->script, drop_prepared, operation->sandbox);
+	else if (copy->script != NULL)
 		daytona_cancel(copy->script);
 	if (copy->temp != NULL && !operation->sandbox->is_lost && !operation->sandbox->is_closing)
 		(void)run_script(operation->sandbox, "drop", copy->temp, NULL, NULL, NULL);
@@ -377,23 +418,6 @@ source_ready(void *argument)
 		fill(copy);
 }
 
-/* Takes the name of the private file from what prepare said: "ok BASE64". */
-static int
-take_temp(struct daytona_copy *copy, const char *output, struct error *err)
-{
-	unsigned char *name;
-	size_t size, length;
-
-	output += output[2] == ' ' ? 3 : 2;
-	length = strcspn(output, "\n");
-	name = memory_allocate(length / 4 * 3 + 1);
-	if (base64_decode(name, &size, output, length) == 0 && size > 0 && name[0] == '/')
-		copy->temp = memory_text_bounded(name, size);
-	memory_free(name);
-	return copy->temp == NULL ? error_set(err, ERROR_UNAVAILABLE, "no private file was made")
-				  : 0;
-}
-
 static void
 send_file(struct daytona_copy *copy, const char *output)
 {
@@ -402,7 +426,9 @@ send_file(struct daytona_copy *copy, const char *output)
 	struct http_call call = { 0 };
 	struct error err;
 
-	if (take_temp(copy, output, &err) != 0) {
+	copy->temp = read_temp(output);
+	if (copy->temp == NULL) {
+		error_set(&err, ERROR_UNAVAILABLE, "no private file was made");
 		report(copy, &err);
 		return;
 	}

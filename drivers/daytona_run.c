@@ -320,3 +320,12 @@ daytona_run(struct driver_sandbox *sandbox, char *const *argv, const void *input
 		loop_timer_start(run->soon, 0);
 	return &run->operation;
 }
+
+void
+daytona_run_redirect(struct driver_operation *operation, driver_result_fn *done, void *argument)
+{
+	struct daytona_run *run = (struct daytona_run *)operation;
+
+	run->done = done;
+	run->argument = argument;
+}

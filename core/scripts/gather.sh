@@ -17,7 +17,7 @@ work=$1
 max=$2
 pieces=$3
 shift 3
-mkdir -m 700 "$work" || exit 1
+mkdir -m 700 "$work" 2>/dev/null || exit 1
 trap 'rm -rf "$work"' EXIT
 
 : >"$work/input"

@@ -15,6 +15,6 @@ while [ -d "$1" ] && [ ! -e "$1/leader" ] && [ "$tenths" -gt 0 ]; do
 	tenths=$((tenths - 1))
 done
 if read -r leader 2>/dev/null <"$1/leader"; then
-	kill -s KILL -- "-$leader"
+	kill -KILL "-$leader"
 fi
 exit 0

@@ -29,8 +29,8 @@ rm -rf "$meeting"
 
 # What has inherited the command's output may hold it open for ever, so at the end both halves are killed.
 finish() {
-	kill -s KILL -- "-$leader"
-	kill -s KILL 0
+	kill -KILL "-$leader"
+	kill -KILL 0
 }
 
 control() {
@@ -80,12 +80,12 @@ end_tree() {
 	find_tree
 	for signal in HUP CONT TERM; do
 		# shellcheck disable=SC2086 # a list
-		[ -z "$groups" ] || kill -s "$signal" -- $groups
+		[ -z "$groups" ] || kill "-$signal" $groups
 	done
 	sleep 2
 	find_tree
 	# shellcheck disable=SC2086 # a list
-	kill -s KILL -- $groups "-$leader"
+	kill -KILL $groups "-$leader"
 }
 
 watch() {

@@ -178,6 +178,7 @@ pty_driver_break(struct driver_sandbox *sandbox)
 }
 
 struct driver_operation {
+	struct driver_operation *next;
 	struct driver_sandbox *sandbox;
 	pid_t pid;
 	int process;
@@ -189,6 +190,11 @@ struct driver_operation {
 static void
 free_operation(struct driver_operation *operation)
 {
+	struct driver_operation **place;
+
+	for (place = &operation->sandbox->operations; *place != operation; place = &(*place)->next)
+		continue;
+	*place = operation->next;
 	loop_unwatch(operation->watch);
 	descriptor_close(&operation->process);
 	memory_free(operation);
@@ -218,6 +224,8 @@ run(struct driver_sandbox *sandbox, char *const *argv, const void *input, size_t
 	(void)max_output;
 	operation = memory_zeroed(1, sizeof(*operation));
 	operation->sandbox = sandbox;
+	operation->next = sandbox->operations;
+	sandbox->operations = operation;
 	operation->done = done;
 	operation->argument = argument;
 	operation->pid = fork();
@@ -227,6 +235,13 @@ run(struct driver_sandbox *sandbox, char *const *argv, const void *input, size_t
 	operation->watch = loop_watch(
 	    sandbox->loop, operation->process, LOOP_READ, run_ended, operation);
 	return operation;
+}
+
+void
+pty_driver_close(struct driver_sandbox *sandbox)
+{
+	while (sandbox->operations != NULL)
+		free_operation(sandbox->operations);
 }
 
 static const struct driver_kind kind = { .name = "pty", .supports = DRIVER_PTY | DRIVER_STDIN };

@@ -12,11 +12,15 @@ struct driver_sandbox {
 	struct loop *loop;
 	const char *path; /* where commands find sh and everything else */
 	struct driver_stream *streams;
+	struct driver_operation *operations;
 };
 
 extern const struct driver pty_driver;
 
 /* Takes all terminals away and leaves what runs on them, as a network that breaks does. */
 void pty_driver_break(struct driver_sandbox *sandbox);
+
+/* Gives up what is still under way. */
+void pty_driver_close(struct driver_sandbox *sandbox);
 
 #endif
