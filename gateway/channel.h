@@ -79,8 +79,8 @@ struct channel {
 	bool held_is_errors;
 	uint64_t sent, max_stream;
 	bool limit_told;
-	struct loop_timer
-	    *quiet;        /* runs while nothing but time tells whether a pty has more to say */
+	/* Runs while nothing but time tells whether a pty has more to say. */
+	struct loop_timer *quiet;
 	int64_t quiet_end; /* loop_now; when that is over at the latest, 0: not known yet */
 	size_t late;       /* bytes read since the command has ended */
 
@@ -121,13 +121,6 @@ void channels_announce(struct session *session, const char *text);
 int channel_take_stream(void *argument, struct message *message, struct error *err);
 int channel_take_progress(void *argument, struct message *message, struct error *err);
 int channel_take_exit(void *argument, struct message *message, struct error *err);
-
-/* channel_request.c: makes libssh call us for what the client asks for. */
-void channel_set_callbacks(struct channel *channel);
-
-/* Says in the log what was refused, as long as that is not too often. */
-void channel_log_refusal(struct session *session, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* channel_stream.c */
 void stream_open(struct stream *stream, int fd);
