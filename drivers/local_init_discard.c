@@ -134,7 +134,6 @@ remove_place(const struct file_server *server, const struct file_place *place,
 static bool
 is_empty(int fd)
 {
-	struct dirent *entry;
 	size_t count = 0;
 	DIR *stream;
 
@@ -143,7 +142,7 @@ is_empty(int fd)
 		(void)close(fd);
 		return true;
 	}
-	while (count <= 2 && (entry = readdir(stream)) != NULL)
+	while (count <= 2 && readdir(stream) != NULL)
 		count++;
 	(void)closedir(stream);
 	return count <= 2;

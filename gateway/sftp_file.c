@@ -236,7 +236,7 @@ sftp_file_attributes(
 int
 sftp_file_change(struct sftp_file *file, const struct file_change *change, struct error *err)
 {
-	struct file_attributes now;
+	struct file_attributes now = { 0 };
 
 	if ((change->fields & FILE_CHANGE_OWNER) != 0 &&
 	    (sftp_file_attributes(file, &now, err) != 0 || now.user != change->user ||

@@ -10,7 +10,7 @@ build='gcc|clang make libc6-dev libssh-dev libssl-dev libseccomp-dev libcurl4-op
 libjson-c-dev libarchive-dev bubblewrap openssh-client'
 test='clang libclang-rt-dev? clang-format clang-tidy cppcheck shellcheck mandoc
 libcmocka-dev dash busybox|busybox-static python3 python3-pytest python3-pytest-xdist python3-asyncssh
-python3-paramiko python3-aiohttp pyflakes3 dropbear-bin putty-tools rsync git procps
+python3-paramiko python3-aiohttp pyflakes3 dropbear-bin putty-tools rsync git procps sshfs lftp rclone curl
 nodejs npm python3-venv'
 
 packages=
