@@ -209,7 +209,7 @@ advance(void *argument)
 		finish(transport);
 	if (transport->finished && transport_line_has_exited(transport->main) &&
 	    transport_line_has_exited(transport->side)) {
-		ended.status = transport_line_status(transport->main);
+		transport_line_get_exit(transport->main, &ended);
 		tell_end(transport, &ended, NULL);
 	}
 }
@@ -228,11 +228,12 @@ beat_expired(void *argument)
 static char **
 main_argv(const struct driver_command *command, char *meeting)
 {
-	char **terminal, **argv, *arguments[4], *launch;
+	char pipe[] = "pipe", verdict[] = "verdict", **terminal, **argv, *arguments[4], *launch;
 	size_t i, count;
 
 	arguments[0] = meeting;
-	arguments[1] = NULL;
+	arguments[1] = command->pty ? verdict : pipe;
+	arguments[2] = NULL;
 	argv = script_argv("transport", arguments);
 	for (count = 0; argv[count] != NULL; count++)
 		continue;

@@ -253,10 +253,11 @@ transport_line_is_complete(const struct transport_line *line)
 	       pump_sink_is_done(line->receiver);
 }
 
-int
-transport_line_status(const struct transport_line *line)
+void
+transport_line_get_exit(const struct transport_line *line, struct driver_exit *ended)
 {
-	return (int)line->marker.number;
+	ended->signaled = line->marker.signaled;
+	ended->status = (int)line->marker.number;
 }
 
 bool

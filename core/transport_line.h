@@ -43,7 +43,7 @@ bool transport_line_take_turn(struct transport_line *line);
 
 /* The end marker came, and all before it was delivered. */
 bool transport_line_is_complete(const struct transport_line *line);
-int transport_line_status(const struct transport_line *line);
+void transport_line_get_exit(const struct transport_line *line, struct driver_exit *ended);
 
 /* The terminal is gone; before is_complete that is a failure. */
 bool transport_line_has_exited(const struct transport_line *line);

@@ -43,19 +43,35 @@ slow_expired(void *argument)
 	tell_progress(workspace, "starting sandbox...");
 }
 
+static void
+append_waiters(struct workspace_waiter **list, struct workspace_waiter **more)
+{
+	while (*list != NULL)
+		list = &(*list)->next;
+	*list = *more;
+	*more = NULL;
+}
+
+/*
+ * Tells everybody who waits; each may start to wait again. What one of them does may end the workspace's
+ * being ready: those after it wait on.
+ */
 void
 workspace_tell_waiters(struct workspace *workspace, const struct error *err)
 {
-	struct workspace_waiter *waiter, *list;
+	struct workspace_waiter *waiter;
 
-	list = workspace->waiters;
-	workspace->waiters = NULL;
-	while ((waiter = list) != NULL) {
-		list = waiter->next;
+	append_waiters(&workspace->telling, &workspace->waiters);
+	while ((waiter = workspace->telling) != NULL &&
+	       (err != NULL || workspace->stage == WORKSPACE_READY)) {
+		workspace->telling = waiter->next;
 		waiter->workspace = NULL;
 		waiter->ready(waiter->argument, err);
 		memory_free(waiter);
 	}
+	/* Those came before whoever began to wait meanwhile. */
+	append_waiters(&workspace->telling, &workspace->waiters);
+	append_waiters(&workspace->waiters, &workspace->telling);
 }
 
 void
@@ -352,21 +368,27 @@ workspace_use(struct workspace *workspace, workspace_ready_fn *ready,
 	return waiter;
 }
 
+static bool
+remove_waiter(struct workspace_waiter **list, const struct workspace_waiter *waiter)
+{
+	for (; *list != NULL; list = &(*list)->next) {
+		if (*list == waiter) {
+			*list = waiter->next;
+			return true;
+		}
+	}
+	return false;
+}
+
 void
 workspace_waiter_cancel(struct workspace_waiter *waiter)
 {
-	struct workspace_waiter **place;
-
-	/* One that is being told is freed by tell_waiters. */
+	/* The one that is told just now is freed by tell_waiters. */
 	if (waiter == NULL || waiter->workspace == NULL)
 		return;
-	for (place = &waiter->workspace->waiters; *place != NULL; place = &(*place)->next) {
-		if (*place == waiter) {
-			*place = waiter->next;
-			memory_free(waiter);
-			return;
-		}
-	}
+	if (remove_waiter(&waiter->workspace->waiters, waiter) ||
+	    remove_waiter(&waiter->workspace->telling, waiter))
+		memory_free(waiter);
 }
 
 const char *

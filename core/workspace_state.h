@@ -32,8 +32,9 @@ struct workspace {
 	struct driver_sandbox *sandbox;
 	enum workspace_stage stage;
 	struct workspace_waiter *waiters;
-	struct loop_timer *soon; /* tells waiters of a workspace that is ready already */
-	struct loop_timer *slow; /* tells them that it takes a while */
+	struct workspace_waiter *telling; /* are being told; whoever is told may cancel the rest */
+	struct loop_timer *soon;          /* tells waiters of a workspace that is ready already */
+	struct loop_timer *slow;          /* tells them that it takes a while */
 	struct loop_timer *deadline;
 	struct driver_operation *check;
 	int64_t started; /* loop_now */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Makes up for drivers what DRIVER_GROUP and DRIVER_EXIT promise, with core/scripts/command.sh
- * around the command and core/scripts/signal.sh for its group. To its user a wrapped command is like
- * a stream of a driver that can do it all: same events, same order.
+ * around the command and core/scripts/signal.sh for its group. To its user a wrapped command is
+ * like a stream of a driver that can do it all: same events, same order.
  */
 #ifndef CORE_WRAPPED_H
 #define CORE_WRAPPED_H

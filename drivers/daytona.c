@@ -107,8 +107,12 @@ begin_release(void *argument)
 	end_all(sandbox);
 	destroys = sandbox->release == DRIVER_DESTROY;
 	path = memory_text_format("/sandbox/%s%s", sandbox->id, destroys ? "" : "/stop");
-	sandbox->releasing = daytona_control_call(sandbox, destroys ? "DELETE" : "POST", path, NULL,
-	    HTTP_IDEMPOTENT, RELEASE_TIMEOUT, releasing_done, sandbox);
+	sandbox->releasing = daytona_control_call(sandbox,
+	    &(struct daytona_call){ .method = destroys ? "DELETE" : "POST",
+		.path = path,
+		.repeat = HTTP_IDEMPOTENT,
+		.timeout = RELEASE_TIMEOUT },
+	    releasing_done, sandbox);
 	memory_free(path);
 }
 

@@ -245,8 +245,12 @@ ask_toolbox(struct daytona_connect *connect)
 	char *path;
 
 	path = memory_text_format("/sandbox/%s/toolbox-proxy-url", connect->sandbox->id);
-	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL,
-	    HTTP_IDEMPOTENT, limit_timeout(connect, QUICK_TIMEOUT), toolbox_told, connect);
+	connect->request = daytona_control_call(connect->sandbox,
+	    &(struct daytona_call){ .method = "GET",
+		.path = path,
+		.repeat = HTTP_IDEMPOTENT,
+		.timeout = limit_timeout(connect, QUICK_TIMEOUT) },
+	    toolbox_told, connect);
 	memory_free(path);
 }
 
@@ -279,8 +283,9 @@ start(struct daytona_connect *connect)
 	char *path;
 
 	path = memory_text_format("/sandbox/%s/start", connect->sandbox->id);
-	connect->request = daytona_control_call(
-	    connect->sandbox, "POST", path, NULL, HTTP_ONCE, SLOW_TIMEOUT, starting, connect);
+	connect->request = daytona_control_call(connect->sandbox,
+	    &(struct daytona_call){ .method = "POST", .path = path, .timeout = SLOW_TIMEOUT },
+	    starting, connect);
 	memory_free(path);
 }
 
@@ -371,8 +376,12 @@ look(struct daytona_connect *connect)
 
 	id = http_escape(connect->id);
 	path = memory_text_format("/sandbox/%s", id);
-	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL,
-	    HTTP_IDEMPOTENT, limit_timeout(connect, QUICK_TIMEOUT), looked, connect);
+	connect->request = daytona_control_call(connect->sandbox,
+	    &(struct daytona_call){ .method = "GET",
+		.path = path,
+		.repeat = HTTP_IDEMPOTENT,
+		.timeout = limit_timeout(connect, QUICK_TIMEOUT) },
+	    looked, connect);
 	memory_free(path);
 	memory_free(id);
 }
@@ -444,8 +453,10 @@ create(struct daytona_connect *connect)
 		fail(connect, &err, NULL);
 		return;
 	}
-	connect->request = daytona_control_call(
-	    sandbox, "POST", "/sandbox", body, HTTP_ONCE, SLOW_TIMEOUT, created, connect);
+	connect->request = daytona_control_call(sandbox,
+	    &(struct daytona_call){
+		.method = "POST", .path = "/sandbox", .body = body, .timeout = SLOW_TIMEOUT },
+	    created, connect);
 }
 
 static void list(struct daytona_connect *connect, const char *cursor);
@@ -483,8 +494,12 @@ list(struct daytona_connect *connect, const char *cursor)
 	char *path;
 
 	path = daytona_list_path(connect->sandbox, cursor);
-	connect->request = daytona_control_call(connect->sandbox, "GET", path, NULL,
-	    HTTP_IDEMPOTENT, limit_timeout(connect, QUICK_TIMEOUT), listed, connect);
+	connect->request = daytona_control_call(connect->sandbox,
+	    &(struct daytona_call){ .method = "GET",
+		.path = path,
+		.repeat = HTTP_IDEMPOTENT,
+		.timeout = limit_timeout(connect, QUICK_TIMEOUT) },
+	    listed, connect);
 	memory_free(path);
 }
 

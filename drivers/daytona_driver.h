@@ -63,13 +63,20 @@ struct driver_sandbox {
 	struct loop_timer *spare_timer;
 };
 
-/* daytona_request.c: all put body, which may be NULL. timeout in ms for the whole of it. */
-struct http_request *daytona_control_call(struct driver_sandbox *sandbox, const char *method,
-    const char *path, struct json_object *body, enum http_repeat repeat, int64_t timeout,
-    http_done_fn *done, void *argument);
-struct http_request *daytona_toolbox_call(struct driver_sandbox *sandbox, const char *method,
-    const char *path, struct json_object *body, enum http_repeat repeat, int64_t timeout,
-    size_t max_answer, http_done_fn *done, void *argument);
+/* A request with JSON both ways. */
+struct daytona_call {
+	const char *method, *path;
+	struct json_object *body; /* put by the call; may be NULL */
+	enum http_repeat repeat;
+	int64_t timeout;   /* ms for the whole of it */
+	size_t max_answer; /* bytes; 0 for what all but outputs of commands need */
+};
+
+/* daytona_request.c */
+struct http_request *daytona_control_call(struct driver_sandbox *sandbox,
+    const struct daytona_call *call, http_done_fn *done, void *argument);
+struct http_request *daytona_toolbox_call(struct driver_sandbox *sandbox,
+    const struct daytona_call *call, http_done_fn *done, void *argument);
 
 /* The headers that every request has, and these; a new list. */
 char **daytona_headers(const struct driver_sandbox *sandbox, const char *const *headers);

@@ -72,8 +72,12 @@ touch(struct driver_sandbox *sandbox)
 		return;
 	sandbox->touched = loop_now();
 	path = memory_text_format("/sandbox/%s/last-activity", sandbox->id);
-	sandbox->touching = daytona_control_call(
-	    sandbox, "POST", path, NULL, HTTP_IDEMPOTENT, TOUCH_TIMEOUT, touched, sandbox);
+	sandbox->touching = daytona_control_call(sandbox,
+	    &(struct daytona_call){ .method = "POST",
+		.path = path,
+		.repeat = HTTP_IDEMPOTENT,
+		.timeout = TOUCH_TIMEOUT },
+	    touched, sandbox);
 	memory_free(path);
 }
 
@@ -181,7 +185,11 @@ daytona_life_check(struct driver_sandbox *sandbox)
 	    sandbox->connect != NULL)
 		return;
 	path = memory_text_format("/sandbox/%s", sandbox->id);
-	sandbox->checking = daytona_control_call(
-	    sandbox, "GET", path, NULL, HTTP_IDEMPOTENT, TOUCH_TIMEOUT, checked, sandbox);
+	sandbox->checking = daytona_control_call(sandbox,
+	    &(struct daytona_call){ .method = "GET",
+		.path = path,
+		.repeat = HTTP_IDEMPOTENT,
+		.timeout = TOUCH_TIMEOUT },
+	    checked, sandbox);
 	memory_free(path);
 }

@@ -344,8 +344,13 @@ create(struct daytona_pty *pty)
 	json_add_text(body, "id", pty->name);
 	json_add_text(body, "cwd", "/");
 	json_object_object_add(body, "lazyStart", json_object_new_boolean(1));
-	pty->creating = daytona_toolbox_call(pty->sandbox, "POST", "/process/pty", body, HTTP_ONCE,
-	    OPEN_TIMEOUT, ANSWER_MAX, created, pty);
+	pty->creating = daytona_toolbox_call(pty->sandbox,
+	    &(struct daytona_call){ .method = "POST",
+		.path = "/process/pty",
+		.body = body,
+		.timeout = OPEN_TIMEOUT,
+		.max_answer = ANSWER_MAX },
+	    created, pty);
 }
 
 static struct daytona_pty *

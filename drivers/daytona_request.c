@@ -41,63 +41,52 @@ daytona_headers(const struct driver_sandbox *sandbox, const char *const *headers
 }
 
 static struct http_request *
-call_json(struct driver_sandbox *sandbox, struct http_call *call, const char *base,
-    const char *path, struct json_object *body)
+start_call(struct driver_sandbox *sandbox, const char *base, const struct daytona_call *request,
+    http_done_fn *done, void *argument)
 {
 	static const char *const with_body[] = { "Accept: application/json",
 		"Content-Type: application/json", NULL };
 	static const char *const without_body[] = { "Accept: application/json", NULL };
-	struct http_request *request;
+	struct http_call call = { 0 };
+	struct http_request *started;
 	char *url, **headers;
 
-	url = memory_text_format("%s%s", base, path);
-	headers = daytona_headers(sandbox, body == NULL ? without_body : with_body);
-	call->url = url;
-	call->headers = headers;
-	if (body != NULL) {
-		call->body = json_print(body);
-		call->body_size = strlen(call->body);
-	} else if (strcmp(call->method, "POST") == 0) {
-		call->body = "";
+	url = memory_text_format("%s%s", base, request->path);
+	headers = daytona_headers(sandbox, request->body == NULL ? without_body : with_body);
+	call.method = request->method;
+	call.url = url;
+	call.headers = headers;
+	call.repeat = request->repeat;
+	if (request->body != NULL) {
+		call.body = json_print(request->body);
+		call.body_size = strlen(call.body);
+	} else if (strcmp(call.method, "POST") == 0) {
+		call.body = "";
 	}
-	call->connect_timeout = CONNECT_TIMEOUT;
-	request = http_start(sandbox->http, call);
+	call.max_answer = request->max_answer > 0 ? request->max_answer : ANSWER_MAX;
+	call.connect_timeout = CONNECT_TIMEOUT;
+	call.total_timeout = request->timeout;
+	call.done = done;
+	call.argument = argument;
+	started = http_start(sandbox->http, &call);
 	memory_list_free(headers);
 	memory_free(url);
-	json_object_put(body);
-	return request;
+	json_object_put(request->body);
+	return started;
 }
 
 struct http_request *
-daytona_control_call(struct driver_sandbox *sandbox, const char *method, const char *path,
-    struct json_object *body, enum http_repeat repeat, int64_t timeout, http_done_fn *done,
-    void *argument)
-{
-	struct http_call call = { 0 };
-
-	call.method = method;
-	call.repeat = repeat;
-	call.max_answer = ANSWER_MAX;
-	call.total_timeout = timeout;
-	call.done = done;
-	call.argument = argument;
-	return call_json(sandbox, &call, sandbox->api, path, body);
-}
-
-struct http_request *
-daytona_toolbox_call(struct driver_sandbox *sandbox, const char *method, const char *path,
-    struct json_object *body, enum http_repeat repeat, int64_t timeout, size_t max_answer,
+daytona_control_call(struct driver_sandbox *sandbox, const struct daytona_call *call,
     http_done_fn *done, void *argument)
 {
-	struct http_call call = { 0 };
+	return start_call(sandbox, sandbox->api, call, done, argument);
+}
 
-	call.method = method;
-	call.repeat = repeat;
-	call.max_answer = max_answer;
-	call.total_timeout = timeout;
-	call.done = done;
-	call.argument = argument;
-	return call_json(sandbox, &call, sandbox->base, path, body);
+struct http_request *
+daytona_toolbox_call(struct driver_sandbox *sandbox, const struct daytona_call *call,
+    http_done_fn *done, void *argument)
+{
+	return start_call(sandbox, sandbox->base, call, done, argument);
 }
 
 static void
@@ -144,8 +133,13 @@ daytona_chore(struct driver_sandbox *sandbox, const char *method, const char *pa
 	struct daytona_chore *chore;
 
 	chore = new_chore(sandbox, method, path);
-	chore->request = daytona_toolbox_call(sandbox, method, path, NULL, HTTP_IDEMPOTENT,
-	    CHORE_TIMEOUT, ANSWER_MAX, chore_done, chore);
+	chore->request = daytona_toolbox_call(sandbox,
+	    &(struct daytona_call){ .method = method,
+		.path = path,
+		.repeat = HTTP_IDEMPOTENT,
+		.timeout = CHORE_TIMEOUT,
+		.max_answer = ANSWER_MAX },
+	    chore_done, chore);
 }
 
 void
@@ -156,8 +150,12 @@ daytona_chore_destroy(struct driver_sandbox *sandbox)
 
 	path = memory_text_format("/sandbox/%s", sandbox->id);
 	chore = new_chore(sandbox, "DELETE", path);
-	chore->request = daytona_control_call(
-	    sandbox, "DELETE", path, NULL, HTTP_IDEMPOTENT, CHORE_TIMEOUT, chore_done, chore);
+	chore->request = daytona_control_call(sandbox,
+	    &(struct daytona_call){ .method = "DELETE",
+		.path = path,
+		.repeat = HTTP_IDEMPOTENT,
+		.timeout = CHORE_TIMEOUT },
+	    chore_done, chore);
 	memory_free(path);
 }
 

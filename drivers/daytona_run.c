@@ -4,7 +4,7 @@
  * come in base64 (core/scripts/gather.sh), and so does all that goes in: the command is fed to a
  * shell, and its text must hold nothing that a shell looks at.
  */
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/base64.h"
@@ -14,6 +14,7 @@
 #include "core/base/memory.h"
 #include "core/base/number.h"
 #include "core/json.h"
+#include "core/marker.h"
 #include "core/scripts.h"
 #include "drivers/daytona_driver.h"
 
@@ -26,11 +27,16 @@
 #define COMMAND_MAX ((size_t)1024 * 1024)
 #define ANSWER_MIN ((size_t)256 * 1024)
 
+/* Where the script has its files, and the start of its name. */
+#define WORK "/tmp/.rws-run-"
+
 struct daytona_run {
 	struct driver_operation operation; /* first: a run is an operation */
 	struct http_request *request;
 	struct loop_timer *soon; /* tells what failed within the call */
 	struct error err;
+	char work[sizeof(WORK) + MARKER_TOKEN_SIZE]; /* the script's directory */
+	bool is_killer;                              /* of another one */
 	size_t max_output;
 	driver_result_fn *done;
 	void *argument;
@@ -57,11 +63,29 @@ daytona_cancel(struct driver_operation *operation)
 	operation->destroy(operation);
 }
 
+/* A client that leaves does not end what it asked for. */
+static void
+kill_run(const struct daytona_run *run)
+{
+	char *arguments[2] = { NULL, NULL }, **argv;
+	struct driver_operation *killer;
+
+	arguments[0] = memory_text(run->work);
+	argv = script_argv("gather_cancel", arguments);
+	killer = daytona_run(run->operation.sandbox, argv, NULL, 0, 0, NULL, NULL);
+	((struct daytona_run *)killer)->is_killer = true;
+	memory_list_free(argv);
+	memory_free(arguments[0]);
+}
+
 static void
 destroy(struct driver_operation *operation)
 {
 	struct daytona_run *run = (struct daytona_run *)operation;
 
+	if (run->request != NULL && !run->is_killer && !operation->sandbox->is_closing &&
+	    !operation->sandbox->is_lost)
+		kill_run(run);
 	http_cancel(run->request);
 	loop_timer_free(run->soon);
 	memory_free(run);
@@ -143,10 +167,11 @@ read_line(struct daytona_run *run, const char *line)
 {
 	struct driver_result result = { 0 };
 	unsigned char *output, *errors;
-	char *status, *cut;
+	char *kind, *status, *cut;
 	struct error err;
 	int64_t number;
 
+	kind = take_word(&line);
 	status = take_word(&line);
 	cut = take_word(&line);
 	output = take_output(&line, &result.output_size);
@@ -155,6 +180,7 @@ read_line(struct daytona_run *run, const char *line)
 		error_set(&err, ERROR_UNAVAILABLE, "the sandbox's script gave a malformed answer");
 		report(run, NULL, &err);
 	} else {
+		result.ended.signaled = strcmp(kind, "signaled") == 0;
 		result.ended.status = (int)number;
 		result.truncated = strcmp(cut, "1") == 0;
 		result.output = output;
@@ -163,6 +189,7 @@ read_line(struct daytona_run *run, const char *line)
 	}
 	memory_free(output);
 	memory_free(errors);
+	memory_free(kind);
 	memory_free(status);
 	memory_free(cut);
 }
@@ -224,8 +251,8 @@ write_command(struct buffer *text, const struct daytona_run *run, char *const *a
 	script = script_text("gather");
 	add_base64(text, "exec sh -c \"$(printf %s ", script, strlen(script));
 	memory_free(script);
-	(void)buffer_append_format(
-	    text, " | base64 -d)\" rws %zu %zu", run->max_output, (size + PIECE - 1) / PIECE);
+	(void)buffer_append_format(text, " | base64 -d)\" rws %s %zu %zu", run->work,
+	    run->max_output, (size + PIECE - 1) / PIECE);
 	for (; size > 0; size -= piece, input += piece) {
 		piece = size < PIECE ? size : PIECE;
 		add_base64(text, " ", input, piece);
@@ -259,17 +286,25 @@ begin(struct daytona_run *run, char *const *argv, const void *input, size_t inpu
 	    json_object_new_string_len((const char *)buffer_data(&text), (int)text.length));
 	json_object_object_add(body, "timeout", json_object_new_int(COMMAND_TIMEOUT));
 	buffer_wipe(&text);
-	run->request = daytona_toolbox_call(sandbox, "POST", "/process/execute", body, HTTP_ONCE,
-	    REQUEST_TIMEOUT, ANSWER_MIN + 4 * run->max_output, executed, run);
+	run->request = daytona_toolbox_call(sandbox,
+	    &(struct daytona_call){ .method = "POST",
+		.path = "/process/execute",
+		.body = body,
+		.timeout = REQUEST_TIMEOUT,
+		.max_answer = ANSWER_MIN + 4 * run->max_output },
+	    executed, run);
 }
 
 struct driver_operation *
 daytona_run(struct driver_sandbox *sandbox, char *const *argv, const void *input, size_t input_size,
     size_t max_output, driver_result_fn *done, void *argument)
 {
+	char token[MARKER_TOKEN_SIZE];
 	struct daytona_run *run;
 
 	run = memory_zeroed(1, sizeof(*run));
+	marker_make_token(token);
+	(void)snprintf(run->work, sizeof(run->work), "%s%s", WORK, token);
 	run->done = done;
 	run->argument = argument;
 	run->max_output = max_output;

@@ -47,6 +47,7 @@ struct http_request {
 	bool receive_paused, is_too_large, held, has_news;
 	size_t expected;
 	char *next_page;
+	int64_t named_wait; /* ms, of a header "Retry-After-NAME"; -1 for none */
 
 	bool finished;
 	struct http_answer answer;

@@ -140,7 +140,7 @@ judge(struct http_request *request, CURLcode code, const struct error *timeout)
 	struct http_answer *answer = &request->answer;
 	curl_off_t seconds;
 
-	answer->retry_after = -1;
+	answer->retry_after = request->named_wait;
 	if (curl_easy_getinfo(request->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK &&
 	    seconds > 0)
 		answer->retry_after = (int64_t)seconds * 1000;

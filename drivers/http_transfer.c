@@ -15,6 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/base/number.h"
 #include "drivers/http.h"
 #include "drivers/http_private.h"
 
@@ -71,6 +72,27 @@ header_value(const char *line, size_t size, const char *name)
 	return memory_text_bounded(line + length, size - length);
 }
 
+/* Daytona says how long to wait in a header with the name of what is exhausted: the shortest counts. */
+static void
+take_named_wait(struct http_request *request, const char *line, size_t size)
+{
+	static const char start[] = "Retry-After-";
+	const char *colon;
+	int64_t seconds;
+	char *name, *value;
+
+	colon = memchr(line, ':', size);
+	if (colon == NULL || size < strlen(start) || strncasecmp(line, start, strlen(start)) != 0)
+		return;
+	name = memory_text_bounded(line, (size_t)(colon - line));
+	value = header_value(line, size, name);
+	if (value != NULL && number_parse(value, 0, 86400, &seconds, NULL) == 0 &&
+	    (request->named_wait < 0 || seconds * 1000 < request->named_wait))
+		request->named_wait = seconds * 1000;
+	memory_free(value);
+	memory_free(name);
+}
+
 static size_t
 take_header(char *line, size_t one, size_t size, void *argument)
 {
@@ -87,6 +109,7 @@ take_header(char *line, size_t one, size_t size, void *argument)
 		memory_free(request->next_page);
 		request->next_page = value;
 	}
+	take_named_wait(request, line, size);
 	return size;
 }
 
@@ -238,6 +261,7 @@ set_transfer(struct http_request *request)
 void
 http_transfer_prepare(struct http_request *request)
 {
+	request->named_wait = -1;
 	request->easy = curl_easy_init();
 	if (request->easy == NULL)
 		log_fatal("out of memory");

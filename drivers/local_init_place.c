@@ -187,6 +187,10 @@ int
 file_place_stat(
     const struct file_place *place, const char *path, struct stat *status, struct error *err)
 {
+	if (place->name == NULL) {
+		error_set(err, ERROR_INVALID, "%s: there is no such place", path);
+		return -1;
+	}
 	if (fstatat(place->directory, place->name, status, AT_SYMLINK_NOFOLLOW) != 0)
 		return error_system(err, errno, "%s", path);
 	return 0;

@@ -17,9 +17,9 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
-#include "drivers/connection.h"
 #include "drivers/http.h"
 #include "drivers/http_answer.h"
+#include "drivers/socket.h"
 #include "drivers/websocket.h"
 #include "drivers/websocket_frame.h"
 #include "drivers/websocket_handshake.h"
@@ -49,7 +49,7 @@ struct websocket {
 	const struct websocket_events *events;
 	void *argument;
 	enum stage stage;
-	struct curl_connection_stream *connection;
+	struct socket *connection;
 	struct loop_timer *deadline, *ping, *soon;
 	struct loop_watch *watch;
 	char key[WEBSOCKET_KEY_SIZE];
@@ -57,9 +57,10 @@ struct websocket {
 	struct buffer sending;
 	struct websocket_decoder decoder;
 	bool held, has_sent;
-	int64_t heard;       /* loop_now of the last byte received */
+	bool is_entered,
+	    is_dead;   /* websocket_free in a callback leaves the rest to whoever is entered */
+	int64_t heard; /* loop_now of the last byte received */
 	uint64_t sent_since; /* bytes sent since then */
-	bool *freed;         /* set by websocket_free when it is called in a callback */
 
 	struct websocket_end end;
 	char reason[256];
@@ -102,8 +103,8 @@ watch(struct websocket *websocket)
 	if (websocket->watch != NULL)
 		loop_watch_change(websocket->watch, events);
 	else if (events != 0)
-		websocket->watch = loop_watch(websocket->loop,
-		    curl_connection_fd(websocket->connection), events, ready, websocket);
+		websocket->watch = loop_watch(
+		    websocket->loop, socket_fd(websocket->connection), events, ready, websocket);
 }
 
 /* A pong or a ping that finds no room is left out: there is enough else on its way. */
@@ -122,16 +123,16 @@ queue_frame(
 static void
 flush(struct websocket *websocket)
 {
-	enum connection_result result;
+	enum socket_result result;
 	struct error err;
 	size_t sent;
 
 	while (websocket->sending.length > 0) {
-		result = curl_connection_send(websocket->connection,
-		    buffer_data(&websocket->sending), websocket->sending.length, &sent, &err);
-		if (result == CONNECTION_AGAIN)
+		result = socket_send(websocket->connection, buffer_data(&websocket->sending),
+		    websocket->sending.length, &sent, &err);
+		if (result == SOCKET_AGAIN)
 			break;
-		if (result != CONNECTION_DONE) {
+		if (result != SOCKET_DONE) {
 			end(websocket, &err);
 			return;
 		}
@@ -197,19 +198,15 @@ take_message(struct websocket *websocket, const struct websocket_message *messag
 	}
 }
 
-/* Decodes; false when a callback freed the socket. What comes while held is decoded all the same.
- */
-static bool
+/* What comes while held is decoded all the same. */
+static void
 take_frames(struct websocket *websocket, const unsigned char *data, size_t size)
 {
 	struct websocket_message message;
-	bool freed = false;
 	struct error err;
 	size_t taken;
 	int result;
 
-	/* cppcheck-suppress autoVariables; taken back below, unless it was freed */
-	websocket->freed = &freed;
 	while (websocket->stage == STAGE_OPEN) {
 		result = websocket_decode(&websocket->decoder, data, size, &taken, &message, &err);
 		data += taken;
@@ -219,20 +216,15 @@ take_frames(struct websocket *websocket, const unsigned char *data, size_t size)
 		if (result <= 0)
 			break;
 		take_message(websocket, &message);
-		if (freed)
-			return false;
 	}
-	websocket->freed = NULL;
-	return true;
 }
 
 /* The rest of what came with the answer is frames already. */
-static bool
+static void
 take_answer(struct websocket *websocket)
 {
 	struct websocket_answer answer;
 	const unsigned char *rest;
-	bool freed = false;
 	struct error err;
 	size_t body;
 	int result;
@@ -242,24 +234,19 @@ take_answer(struct websocket *websocket)
 	if (result < 0)
 		end(websocket, &err);
 	if (result <= 0)
-		return true;
+		return;
 	body = websocket->answer.length - answer.head_size;
 	if (answer.status != 101) {
 		if (body >= answer.body_size || buffer_room(&websocket->answer) == 0)
 			take_refusal(websocket, &answer);
-		return true;
+		return;
 	}
 	websocket->stage = STAGE_OPEN;
 	loop_timer_stop(websocket->deadline);
 	loop_timer_start(websocket->ping, PING_PERIOD);
-	/* cppcheck-suppress autoVariables; taken back below, unless it was freed */
-	websocket->freed = &freed;
 	websocket->events->opened(websocket->argument);
-	if (freed)
-		return false;
-	websocket->freed = NULL;
 	rest = buffer_data(&websocket->answer) + answer.head_size;
-	return take_frames(websocket, rest, body);
+	take_frames(websocket, rest, body);
 }
 
 /* The connection is at its end; a refusal without a length is complete with it. */
@@ -284,26 +271,29 @@ static bool
 receive(struct websocket *websocket)
 {
 	unsigned char chunk[READ_SIZE];
-	enum connection_result result;
+	enum socket_result result;
 	struct error err;
 	size_t got;
 
 	got = sizeof(chunk);
 	if (websocket->stage == STAGE_UPGRADING && got > buffer_room(&websocket->answer))
 		got = buffer_room(&websocket->answer);
-	result = curl_connection_receive(websocket->connection, chunk, got, &got, &err);
-	if (result == CONNECTION_ENDED)
+	result = socket_receive(websocket->connection, chunk, got, &got, &err);
+	if (result == SOCKET_ENDED)
 		take_end(websocket);
-	else if (result == CONNECTION_FAILED)
+	else if (result == SOCKET_FAILED)
 		end(websocket, &err);
-	if (result != CONNECTION_DONE)
+	if (result != SOCKET_DONE)
 		return false;
 	websocket->heard = loop_now();
 	websocket->sent_since = 0;
-	if (websocket->stage == STAGE_OPEN)
-		return take_frames(websocket, chunk, got) && websocket->stage == STAGE_OPEN;
-	(void)buffer_append(&websocket->answer, chunk, got);
-	return take_answer(websocket) && websocket->stage != STAGE_ENDED;
+	if (websocket->stage == STAGE_OPEN) {
+		take_frames(websocket, chunk, got);
+	} else {
+		(void)buffer_append(&websocket->answer, chunk, got);
+		take_answer(websocket);
+	}
+	return websocket->stage != STAGE_ENDED;
 }
 
 /* TLS may hold bytes that no event of the descriptor tells of, so this goes on until there are
@@ -321,28 +311,52 @@ receive_all(struct websocket *websocket)
 }
 
 static void
+destroy(struct websocket *websocket)
+{
+	stop_watching(websocket);
+	socket_free(websocket->connection);
+	loop_timer_free(websocket->deadline);
+	loop_timer_free(websocket->ping);
+	loop_timer_free(websocket->soon);
+	buffer_wipe(&websocket->answer);
+	buffer_wipe(&websocket->sending);
+	websocket_decoder_free(&websocket->decoder);
+	memory_free(websocket);
+}
+
+static void
+leave(struct websocket *websocket)
+{
+	websocket->is_entered = false;
+	if (websocket->is_dead)
+		destroy(websocket);
+}
+
+static void
+tell_sent(struct websocket *websocket)
+{
+	if (!websocket->has_sent || websocket->stage != STAGE_OPEN)
+		return;
+	websocket->has_sent = false;
+	websocket->events->sent(websocket->argument);
+}
+
+static void
 ready(void *argument, unsigned events)
 {
 	struct websocket *websocket = argument;
-	bool freed = false;
 
+	websocket->is_entered = true;
 	if ((events & LOOP_WRITE) != 0) {
 		flush(websocket);
-		if (websocket->has_sent && websocket->stage == STAGE_OPEN) {
-			websocket->has_sent = false;
-			/* cppcheck-suppress autoVariables; taken back below, unless it was freed */
-			websocket->freed = &freed;
-			websocket->events->sent(websocket->argument);
-			if (freed)
-				return;
-			websocket->freed = NULL;
-		}
+		tell_sent(websocket);
 	}
 	/* A hang-up is reported whatever is asked for; while held it has to wait. */
 	if ((events & LOOP_HANGUP) != 0 && websocket->held)
 		stop_watching(websocket);
 	else if ((events & (LOOP_READ | LOOP_HANGUP)) != 0 && websocket->stage != STAGE_ENDED)
 		receive_all(websocket);
+	leave(websocket);
 }
 
 static void
@@ -351,7 +365,9 @@ soon_expired(void *argument)
 	struct websocket *websocket = argument;
 
 	if (websocket->stage != STAGE_ENDED) {
+		websocket->is_entered = true;
 		receive_all(websocket);
+		leave(websocket);
 		return;
 	}
 	websocket->end.reason = websocket->reason;
@@ -410,7 +426,7 @@ begin(
 	char *host, *path;
 	struct error err;
 
-	if (connection_split_url(call->url, &host, &path, &err) != 0) {
+	if (socket_split_url(call->url, &host, &path, &err) != 0) {
 		websocket->end.unsent = true;
 		end(websocket, &err);
 		return;
@@ -420,7 +436,7 @@ begin(
 	    &websocket->sending, path, host, websocket->key, call->headers, call->protocols);
 	memory_free(host);
 	memory_free(path);
-	websocket->connection = curl_connection_open(setup, call->url, connected, websocket);
+	websocket->connection = socket_open(setup, call->url, connected, websocket);
 	loop_timer_start(websocket->deadline, call->open_timeout);
 }
 
@@ -460,18 +476,15 @@ websocket_free(struct websocket *websocket)
 {
 	if (websocket == NULL)
 		return;
-	if (websocket->freed != NULL)
-		*websocket->freed = true;
 	say_goodbye(websocket);
+	websocket->stage = STAGE_ENDED;
 	stop_watching(websocket);
-	curl_connection_free(websocket->connection);
-	loop_timer_free(websocket->deadline);
-	loop_timer_free(websocket->ping);
-	loop_timer_free(websocket->soon);
-	buffer_wipe(&websocket->answer);
-	buffer_wipe(&websocket->sending);
-	websocket_decoder_free(&websocket->decoder);
-	memory_free(websocket);
+	loop_timer_stop(websocket->deadline);
+	loop_timer_stop(websocket->ping);
+	loop_timer_stop(websocket->soon);
+	websocket->is_dead = true;
+	if (!websocket->is_entered)
+		destroy(websocket);
 }
 
 size_t

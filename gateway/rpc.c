@@ -144,8 +144,13 @@ rpc_send(struct rpc *rpc, struct json_object *object)
 static bool
 id_valid(struct json_object *id)
 {
-	return id == NULL || json_object_is_type(id, json_type_string) ||
-	       json_object_is_type(id, json_type_int) || json_object_is_type(id, json_type_double);
+	if (id == NULL || json_object_is_type(id, json_type_int))
+		return true;
+	if (json_object_is_type(id, json_type_string))
+		return json_object_get_string_len(id) <= RPC_ID_MAX;
+	/* A fraction is kept as it was written. */
+	return json_object_is_type(id, json_type_double) &&
+	       strlen(json_object_get_string(id)) <= RPC_ID_MAX;
 }
 
 /* $/cancelRequest {"id": ...}, as the Language Server Protocol has it. */
@@ -200,7 +205,7 @@ find_fault(struct rpc *rpc, struct json_object *request)
 	    !json_object_is_type(params, json_type_object))
 		return "params must be an object";
 	if (json_object_object_get_ex(request, "id", &id) && !id_valid(id))
-		return "id must be a text or a number";
+		return "id must be a short text or a number";
 	if (json_object_object_get_ex(request, "id", &id) && rpc_call_find(rpc, id) != NULL)
 		return "a request with this id is under way";
 	return NULL;
@@ -236,7 +241,7 @@ take_request(struct rpc *rpc, struct rpc_batch *batch, struct json_object *reque
 	(void)json_object_object_get_ex(request, "method", &method);
 	params = NULL;
 	(void)json_object_object_get_ex(request, "params", &params);
-	if (id != NULL && rpc->call_count >= RPC_CALLS_MAX) {
+	if (id != NULL && !rpc_call_fits(rpc)) {
 		rpc_refuse(rpc, batch, id, error_kind(ERROR_BUSY)->rpc_number, ERROR_BUSY,
 		    "too many requests at once");
 		return;
@@ -272,6 +277,12 @@ take_line(struct rpc *rpc, const char *text, size_t size)
 		size--;
 	if (strspn(text, " \t\r\n") >= size)
 		return;
+	if (!json_is_modest(text, size, RPC_VALUES_MAX)) {
+		rpc_refuse(rpc, NULL, NULL, RPC_INVALID_REQUEST, ERROR_TOO_LARGE,
+		    "the line has over 16384 values");
+		return;
+	}
+	rpc->line_size = size;
 	object = json_parse(text, size, &err);
 	if (object == NULL)
 		rpc_refuse(rpc, NULL, NULL, RPC_PARSE_ERROR, ERROR_INVALID, err.message);

@@ -56,6 +56,7 @@ free_call(struct rpc_call *call)
 		continue;
 	*place = call->next;
 	call->rpc->call_count--;
+	call->rpc->held -= call->size;
 	if (call->handler != NULL && call->handler->drop != NULL)
 		call->handler->drop(call);
 	json_object_put(call->mcp.progress);
@@ -269,6 +270,12 @@ rpc_refuse(struct rpc *rpc, struct rpc_batch *batch, struct json_object *id, int
 		(void)json_object_array_add(batch->answers, object);
 }
 
+bool
+rpc_call_fits(const struct rpc *rpc)
+{
+	return rpc->call_count < RPC_CALLS_MAX && rpc->held <= RPC_HELD_MAX;
+}
+
 struct rpc_call *
 rpc_call_new(struct rpc *rpc, struct rpc_batch *batch, struct json_object *id)
 {
@@ -284,6 +291,10 @@ rpc_call_new(struct rpc *rpc, struct rpc_batch *batch, struct json_object *id)
 	call->next = rpc->calls;
 	rpc->calls = call;
 	rpc->call_count++;
+	/* Of a batch, the first call answers for the whole line. */
+	call->size = rpc->line_size;
+	rpc->line_size = 0;
+	rpc->held += call->size;
 	return call;
 }
 

@@ -68,6 +68,7 @@ struct rpc_call {
 	struct rpc_batch *batch;
 	const struct operation *operation;
 	const struct rpc_handler *handler;
+	size_t size; /* of the line that it came in, or 0 */
 	bool cancelled;
 	bool silent; /* cancelled by MCP, which wants no answer */
 	struct rpc_mcp_call mcp;
@@ -87,6 +88,8 @@ struct rpc {
 	struct loop_timer *finish;
 	struct rpc_call *calls;
 	unsigned call_count;
+	size_t line_size; /* of the line being taken, until a call has it */
+	size_t held;      /* bytes of the lines of all calls */
 	char **environment;
 	rpc_ended_fn *ended;
 	void *argument;
@@ -116,6 +119,11 @@ struct rpc_call *rpc_call_find(struct rpc *rpc, struct json_object *id);
 
 /* Requests at once; more are refused, so that a request to cancel is always read. */
 #define RPC_CALLS_MAX 64
+/* Bytes that they came in: the same, once there are that many. */
+#define RPC_HELD_MAX (32U * 1024U * 1024U)
+/* Values in one line, and bytes of an id. */
+#define RPC_VALUES_MAX 16384
+#define RPC_ID_MAX 1024
 /* Bytes not yet read by the client, over which streams wait and requests are not read. */
 #define RPC_PENDING_HIGH (1024U * 1024U)
 
@@ -124,6 +132,9 @@ void rpc_send(struct rpc *rpc, struct json_object *object);
 
 /* Ends the channel, from the loop, once there is nothing left to do for the client. */
 void rpc_finish_if_done(struct rpc *rpc);
+
+/* Is there room for one more call that takes its time? */
+bool rpc_call_fits(const struct rpc *rpc);
 
 /* A new call; batch and id (not taken over) may be NULL. */
 struct rpc_call *rpc_call_new(struct rpc *rpc, struct rpc_batch *batch, struct json_object *id);

@@ -60,6 +60,23 @@ json_put_boolean(struct json_object *object, const char *name, bool value)
 	(void)json_object_object_add(object, name, json_object_new_boolean(value));
 }
 
+bool
+json_is_modest(const char *text, size_t size, size_t max)
+{
+	bool quoted = false;
+	size_t i, count = 0;
+
+	for (i = 0; i < size && count <= max; i++) {
+		if (quoted && text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			quoted = !quoted;
+		else if (!quoted && (text[i] == ',' || text[i] == '[' || text[i] == '{'))
+			count++;
+	}
+	return count <= max;
+}
+
 struct json_object *
 json_path(const char *path)
 {

@@ -20,6 +20,9 @@ void json_put_text(struct json_object *object, const char *name, const char *tex
 void json_put_number(struct json_object *object, const char *name, int64_t value);
 void json_put_boolean(struct json_object *object, const char *name, bool value);
 
+/* Are there at most max values in the text? Each takes json-c some hundred bytes, two in the text. */
+bool json_is_modest(const char *text, size_t size, size_t max);
+
 /* A path as an entry of a list: a string, or {"base64": ...}; new. */
 struct json_object *json_path(const char *path);
 

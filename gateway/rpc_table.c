@@ -238,6 +238,12 @@ rpc_call_start(
 	struct error err;
 
 	call->operation = operation;
+	/* A request that wants an answer was refused before it became a call. */
+	if (call->rpc->call_count > RPC_CALLS_MAX) {
+		error_set(&err, ERROR_BUSY, "too many requests at once");
+		rpc_call_error(call, &err);
+		return;
+	}
 	given = parameters == NULL ? json_object_new_object() : json_object_get(parameters);
 	if (check_parameters(operation, given, &err) != 0) {
 		rpc_call_error(call, &err);

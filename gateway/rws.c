@@ -117,6 +117,8 @@ take_target(struct cli *cli, char ***words, struct error *err)
 	const char *first = **words;
 	int count;
 
+	if (first == NULL)
+		return error_set(err, ERROR_INVALID, "which operation?");
 	cli->operation = find_operation(*words, &count);
 	if (cli->operation != NULL) {
 		*words += count;

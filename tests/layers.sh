@@ -37,8 +37,8 @@ function check_single(header, library, floor) {
 function check_library(header) {
 	if (header ~ /^libssh\// && file !~ /^(gateway|keys)\// && file !~ /^drivers\/ssh/)
 		refuse(header, "libssh is for gateway, keys and the ssh driver")
-	if (header ~ /^curl\// && file !~ /^drivers\/(http(_[a-z]+)?\.[ch]|connection\.c)$/)
-		refuse(header, "libcurl is for drivers/http and drivers/connection.c")
+	if (header ~ /^curl\// && file !~ /^drivers\/(http(_[a-z]+)?\.[ch]|socket\.c)$/)
+		refuse(header, "libcurl is for drivers/http and drivers/socket.c")
 	if (header ~ /^archive(_entry)?\.h$/) {
 		if (file ~ /^core\/[^\/]*\.c$/) check_single(header, "libarchive", "core")
 		else if (file ~ /^drivers\/.*\.c$/) check_single(header, "libarchive", "drivers")

@@ -3,8 +3,9 @@
 # One half of a byte-exact transport out of two raw terminals (the other is transport_side.sh): runs a command
 # whose stdin comes, and whose stdout goes, through this terminal.
 #
-# Arguments: MEETING COMMAND [ARGUMENT ...]
+# Arguments: MEETING MODE COMMAND [ARGUMENT ...]
 #	MEETING     a directory for the two halves alone; whoever comes first makes it
+#	MODE        pipe, or verdict: the command is terminal.sh and tells on descriptor 6 how it ended
 #
 # Standard input: a token on a line of its own, then stdin in frames: a length in decimal, a newline, and
 # so many bytes. Length 0 is its end.
@@ -17,14 +18,15 @@
 #
 # The command's environment is ours too, so our variables have names that it will not use.
 #
-# Exit status: that of the command as the shell sees it.
+# Exit status: that of the last of its pipes; the end marker is what counts.
 set -u
 
 stty raw -echo
 # bash takes a terminal for one that gives lines, and reads on behind them; head takes what it is told.
 _token=$(head -c 33)
 _meeting=$1
-shift
+_mode=$2
+shift 2
 _umask=$(umask)
 umask 077
 mkdir "$_meeting" 2>/dev/null
@@ -40,10 +42,15 @@ frames() {
 }
 
 run() {
-	"$@" 2>&4 3<&- 4>&- 5<&-
-	_status=$?
-	printf '\036rws:%s end exited %s\n' "$_token" "$_status"
-	printf '\036rws:%s end exited %s\n' "$_token" "$_status" >&4
+	if [ "$_mode" = verdict ]; then
+		exec 7>&1
+		_end=$("$@" 6>&1 >&7 2>&4 3<&- 4>&- 5<&- 7>&-)
+	else
+		"$@" 2>&4 3<&- 4>&- 5<&-
+		_end="exited $?"
+	fi
+	printf '\036rws:%s end %s\n' "$_token" "$_end"
+	printf '\036rws:%s end %s\n' "$_token" "$_end" >&4
 }
 
 turns() {

@@ -173,11 +173,15 @@ class RawAuth(paramiko.auth_handler.AuthHandler):
     def __init__(self, connected):
         super().__init__(connected)
         self.answers = []
-        self._client_handler_table = {
-            number: lambda _, message, number=number: self.answers.append(number)
+        connected.auth_handler = self
+
+    @property
+    def _client_handler_table(self):
+        """How a handler is called differs between releases of paramiko."""
+        return {
+            number: lambda *_, number=number: self.answers.append(number)
             for number in (MSG_SERVICE_ACCEPT, MSG_USERAUTH_FAILURE)
         }
-        connected.auth_handler = self
 
     def send(self, number, *fields):
         message = paramiko.Message()

@@ -131,7 +131,7 @@ check_part(const struct option *table, char *part)
 static void
 manual_page_has_exactly_the_options_of_the_tables(void **state)
 {
-	char *page, *parts[16], heading[80];
+	char *page, *parts[16] = { NULL }, heading[80];
 	struct error err;
 	size_t i;
 
@@ -145,8 +145,10 @@ manual_page_has_exactly_the_options_of_the_tables(void **state)
 		(void)snprintf(heading, sizeof(heading), "\n.Ss Options of the %s driver\n",
 		    driver_kinds[i]->name);
 		parts[i] = strstr(page, heading);
-		if (parts[i] == NULL)
+		if (parts[i] == NULL) {
 			fail_msg("rwsd.conf.5 does not explain driver %s", driver_kinds[i]->name);
+			return;
+		}
 	}
 	/* Cut apart only now, so that each part ends where the next begins. */
 	for (i = 0; driver_kinds[i] != NULL; i++)

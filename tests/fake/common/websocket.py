@@ -202,7 +202,7 @@ class WebSocket:
             await self._send_frame(CLOSE, struct.pack(">H", code) + reason.encode())
 
     async def _close_now(self, code, reason):
-        """`then: close` of a knob: in the middle of a send, so without the lock. Code 1006 is an end without a frame."""
+        """`then: close` of a knob: in the middle of a send, so without the lock. 1006 is an end without a frame."""
         self.closing = True
         if code != 1006:
             await self.exchange.response.write(encode(CLOSE, struct.pack(">H", code) + reason.encode()))

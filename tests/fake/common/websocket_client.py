@@ -59,7 +59,7 @@ class Client:
         return head[0], mask + payload
 
     def message(self):
-        """The next whole message: (TEXT or BINARY, bytes), or None once it is closed. Control frames are passed over."""
+        """The next whole message: (TEXT or BINARY, bytes), or None once closed. Control frames are passed over."""
         if self.left:
             message, self.left = self.left, b""
             return BINARY, message

@@ -12,7 +12,8 @@ from .errors import PAGE
 
 JSON = {"Content-Type": "application/json; charset=utf-8", **VERSION}
 CREATE_WAIT = START_WAIT = 30
-LIST_HIDES = ("env", "toolboxProxyUrl", "networkBlockAll", "networkAllowList", "domainAllowList", "volumes", "buildInfo")
+LIST_HIDES = ("env", "toolboxProxyUrl", "networkBlockAll", "networkAllowList", "domainAllowList", "volumes",
+              "buildInfo")
 QUOTAS = {"cpu": ("CPU", ""), "memory": ("memory", "GiB"), "disk": ("disk", "GiB"), "gpu": ("GPU", "")}
 PER_SANDBOX = {"cpu": ("CPU", ""), "memory": ("Memory", "GB"), "disk": ("Disk", "GB")}
 UPGRADE = ("To increase concurrency limits, upgrade your organization's Tier by visiting "
@@ -119,8 +120,9 @@ class Control:
         for resource, (title, unit) in PER_SANDBOX.items():
             asked, limit = body.get(resource) or 0, self.config["max_per_sandbox"].get(resource)
             if limit is not None and asked > limit:
-                raise ApiError(400, f"{title} request {asked}{unit} exceeds maximum allowed per sandbox ({limit}{unit})."
-                                    "\nNeed higher resource limits per-sandbox? Contact us at support@daytona.io.")
+                raise ApiError(400, f"{title} request {asked}{unit} exceeds maximum allowed per sandbox "
+                                    f"({limit}{unit}).\nNeed higher resource limits per-sandbox? Contact us at "
+                                    "support@daytona.io.")
         self._check_total({"cpu": 1, "memory": 1, "disk": 3, "gpu": 0,
                            **{name: body[name] for name in QUOTAS if body.get(name)}})
 
@@ -300,8 +302,10 @@ class Control:
             limit, start = int(query.get("limit", "100")), int(query.get("cursor") or "0")
         except ValueError:
             raise ApiError(400, "limit must be an integer number") from None
-        if not 1 <= limit <= 200:
-            raise ApiError(400, "limit must not be greater than 200" if limit > 200 else "limit must not be less than 1")
+        if limit > 200:
+            raise ApiError(400, "limit must not be greater than 200")
+        if limit < 1:
+            raise ApiError(400, "limit must not be less than 1")
         page = found[start:start + limit]
         after = str(start + limit) if start + limit < len(found) else None
         await exchange.send_json(200, {"items": [self._item(sandbox) for sandbox in page], "nextCursor": after}, JSON)

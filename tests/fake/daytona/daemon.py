@@ -44,7 +44,7 @@ class Daemon:
         self.ptys = {}
 
     async def serve(self, exchange, path):
-        """Answer one request that the proxy let through. A handler gets the daemon, the exchange and its path's names."""
+        """Answer one request that the proxy let through. A handler gets the daemon, the exchange, the path's names."""
         for method, pattern, handler in COMPILED:
             match = pattern.match(path)
             if match and method == exchange.request.method:

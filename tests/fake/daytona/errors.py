@@ -11,7 +11,8 @@ PAGE = ("<!DOCTYPE html><html lang=\"en\"><head><title>Daytona</title></head><bo
 
 def api(status, message, headers=None):
     """An error of the control plane."""
-    return {"status": status, "body": error_body("/api/sandbox", status, message), "headers": {**JSON, **(headers or {})}}
+    return {"status": status, "body": error_body("/api/sandbox", status, message),
+            "headers": {**JSON, **(headers or {})}}
 
 
 def throttled(name, seconds, bare=False):
@@ -40,8 +41,8 @@ ERRORS = {
     "auth_unavailable": api(503, "Temporary authentication service error"),
     "maintenance": api(503, "Service is in maintenance"),
     "in_progress": api(409, "Sandbox state change in progress"),
-    "cpu_quota": api(400, "Total CPU limit exceeded. Maximum allowed: 10.\nTo increase concurrency limits, upgrade your "
-                          "organization's Tier by visiting https://app.daytona.io/dashboard/limits."),
+    "cpu_quota": api(400, "Total CPU limit exceeded. Maximum allowed: 10.\nTo increase concurrency limits, upgrade "
+                          "your organization's Tier by visiting https://app.daytona.io/dashboard/limits."),
     "memory_quota": api(400, "Total memory limit exceeded. Maximum allowed: 10GiB."),
     "disk_quota": api(400, "Total disk limit exceeded. Maximum allowed: 30GiB."),
     "create_failed": api(400, "Sandbox failed to start: no runner available"),

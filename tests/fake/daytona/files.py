@@ -126,18 +126,24 @@ async def delete(daemon, exchange):
     await exchange.send(204)
 
 
-async def search_names(daemon, exchange):
-    path, pattern = required(daemon, exchange, "path")[0], exchange.request.query.get("pattern", "")
+async def search(daemon, exchange, operation):
+    """(what was found below the path, a function that tells a found path as the question named it)."""
+    (path,), pattern = required(daemon, exchange, "path"), exchange.request.query.get("pattern", "")
     if not pattern:
         raise bad_request()
-    await send_json(exchange, 200, {"files": await daemon.call("search_names", path=path, pattern=pattern)})
+    given = posixpath.normpath(exchange.request.query["path"])
+    found = await daemon.call(operation, path=posixpath.normpath(path), pattern=pattern)
+    return found, lambda name: given + name[len(posixpath.normpath(path)):]
+
+
+async def search_names(daemon, exchange):
+    found, as_asked = await search(daemon, exchange, "search_names")
+    await send_json(exchange, 200, {"files": [as_asked(name) for name in found]})
 
 
 async def search_text(daemon, exchange):
-    path, pattern = required(daemon, exchange, "path")[0], exchange.request.query.get("pattern", "")
-    if not pattern:
-        raise bad_request()
-    await send_json(exchange, 200, await daemon.call("search_text", path=path, pattern=pattern))
+    found, as_asked = await search(daemon, exchange, "search_text")
+    await send_json(exchange, 200, [{**match, "file": as_asked(match["file"])} for match in found])
 
 
 async def replace(daemon, exchange):

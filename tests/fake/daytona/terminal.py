@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 """A terminal as the daemon keeps it: one shell, any number of clients, no history, no back-pressure on output.
 
-The rules (daemon 0.190): each client has a queue of 256 chunks; whoever is that far behind is dropped with 1008. A write
-that takes ten seconds breaks its client silently. The end of the shell closes every client at once, and what was still
-queued is lost (the `pty_tail` setting: race, lost, kept).
+The rules (daemon 0.190): each client has a queue of 256 chunks; whoever is that far behind is dropped with 1008. A
+write that takes ten seconds breaks its client silently. The end of the shell closes every client at once, and what was
+still queued is lost (the `pty_tail` setting: race, lost, kept).
 """
 import asyncio
 import fcntl
@@ -137,8 +137,8 @@ class Terminal:
         self._closing = None
 
     def info(self):
-        return {"id": self.name, "cwd": self.cwd, "envs": dict(sorted(self.envs.items())), "cols": self.cols, "rows": self.rows,
-                "createdAt": rfc3339(self.created), "active": self.active, "lazyStart": self.lazy}
+        return {"id": self.name, "cwd": self.cwd, "envs": dict(sorted(self.envs.items())), "cols": self.cols,
+                "rows": self.rows, "createdAt": rfc3339(self.created), "active": self.active, "lazyStart": self.lazy}
 
     async def start(self):
         """Run the shell: interactive and a login shell."""
@@ -198,7 +198,7 @@ class Terminal:
                 return
 
     async def _wait(self):
-        """The end of the shell: the session is gone, its clients are told, what is left in the terminal is thrown away."""
+        """The end of the shell: the session is gone, its clients are told, output that is left is thrown away."""
         status = await self.spawned.exited
         self.active = False
         if any(client.tail == "kept" for client in self.clients):

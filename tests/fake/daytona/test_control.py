@@ -277,5 +277,6 @@ def test_wrong_addresses(server):
 def test_a_new_ssh_token_revokes_the_others(server, box):
     first, second = (server.api("POST", f"/sandbox/{box.id}/ssh-access?expiresInMinutes=10").json for _ in range(2))
     assert len(first["token"]) == 32
-    valid = [server.api("GET", f"/sandbox/ssh-access/validate?token={grant['token']}").json for grant in (first, second)]
+    valid = [server.api("GET", f"/sandbox/ssh-access/validate?token={grant['token']}").json
+             for grant in (first, second)]
     assert valid == [{"valid": False, "sandboxId": None}, {"valid": True, "sandboxId": box.id}]

@@ -28,8 +28,8 @@ def test_create_list_info_delete(box):
 @pytest.mark.parametrize("body, status, text", [
     ({"id": "taken"}, 409, "PTY session with ID 'taken' already exists"), ({}, 400, "session ID is required"),
     ({"id": "p", "cols": 1001}, 400, "invalid value for cols - must be less than 1000"),
-    ({"id": "p", "rows": -1}, 400, "json: cannot unmarshal number -1 into Go struct field PTYCreateRequest.rows of type "
-                                   "uint16"),
+    ({"id": "p", "rows": -1}, 400, "json: cannot unmarshal number -1 into Go struct field PTYCreateRequest.rows of "
+                                   "type uint16"),
     ({"id": "p", "cwd": "/nope"}, 500, "failed to start PTY session")])
 def test_create_refuses(box, body, status, text):
     box.http("POST", "/process/pty", {"id": "taken"})

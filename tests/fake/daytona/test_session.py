@@ -64,7 +64,8 @@ def test_answers_by_headers(session):
     prefixed = {"output": text, "stdout": None, "stderr": None}
     for headers, answer, log in (
             ({}, merged, b"o\xff\ne\n"), (SPLIT, prefixed, raw), (SDK, split, split),
-            ({"X-Daytona-SDK-Version": "0.167.0"}, split, split), ({"X-Daytona-SDK-Version": "0.0.0-dev"}, split, split),
+            ({"X-Daytona-SDK-Version": "0.167.0"}, split, split),
+            ({"X-Daytona-SDK-Version": "0.0.0-dev"}, split, split),
             ({"X-Daytona-SDK-Version": "0.166.9"}, prefixed, raw), ({"X-Daytona-SDK-Version": "junk"}, prefixed, raw),
             ({"X-Daytona-SDK-Version": "0.26.0"}, merged, b"o\xff\ne\n")):
         shown = session.run(command, **headers).json
@@ -145,9 +146,11 @@ def test_delete_kills_all_but_what_left_the_group_and_the_tree(session):
 
 
 def test_a_waiting_sync_command_ends_with_its_session(session):
+    """One that minds TERM may still be told of its end; this one has to be killed."""
+    session.box.server.fake("POST", "config", {"terminate_grace_s": 0.3})
     connection = session.box.server.connect()
     connection.request("POST", session.box.prefix + session.path + "/exec",
-                       json.dumps({"command": "touch begun; sleep 1000"}), KEY)
+                       json.dumps({"command": "trap '' TERM; touch begun; sleep 1000"}), KEY)
     while session.box.read("begun").status != 200:
         pass
     session.box.http("DELETE", session.path)

@@ -60,11 +60,11 @@ class Toolbox:
         return sandbox
 
     def _authenticate(self, request, name, sandbox):
-        """A verdict is remembered, so a key that is revoked works on for two minutes, a new one fails for five seconds."""
+        """A verdict is remembered: a revoked key works on for two minutes, a new one may fail for five seconds."""
         token = bearer(request)
         if token is None:
-            raise ServiceError("unauthorized", "missing authentication: provide a preview access token (via header, query "
-                                               "parameter, or cookie) or use an API key or JWT")
+            raise ServiceError("unauthorized", "missing authentication: provide a preview access token (via header, "
+                                               "query parameter, or cookie) or use an API key or JWT")
         good, until = self.verdicts.get((token, name), (False, 0))
         if until < time.monotonic():
             good = sandbox is not None and key_is_good(request, self.config)
