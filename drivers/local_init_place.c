@@ -167,9 +167,11 @@ file_place_find(const struct file_server *server, const char *path, bool follow,
 	if (step == 0)
 		errno = ELOOP;
 	if (errno == EXDEV)
-		return error_set(
+		error_set(
 		    err, ERROR_OUTSIDE_ROOT, "%s is outside the root %s", path, server->serve.root);
-	return error_system(err, errno, "%s", path);
+	else
+		error_system(err, errno, "%s", path);
+	return -1;
 }
 
 void

@@ -140,6 +140,8 @@ open_done(struct sftp_call *call, struct file_reply *reply, const struct error *
 		/* A mode is for a file that is made, not for one that is there. */
 		if (file->old.mode != 0)
 			file->change.fields = 0;
+		else
+			file->dirty = file->is_private;
 	}
 	answer_opened(call, err);
 }
@@ -184,7 +186,7 @@ open_file(struct sftp *sftp, uint32_t id, struct sftp_handle *handle, uint32_t f
 	file->is_private = handle->writes;
 	file->writers = handle->writes ? 1 : 0;
 	file->exclusive = (flags & SFTP_OPEN_EXCLUSIVE) != 0;
-	file->dirty = (flags & (SFTP_OPEN_TRUNCATE | SFTP_OPEN_CREATE)) != 0;
+	file->dirty = (flags & SFTP_OPEN_TRUNCATE) != 0;
 	if ((change->fields & FILE_CHANGE_MODE) != 0) {
 		file->change.fields = FILE_CHANGE_MODE;
 		file->change.mode = change->mode & 0777 & ~UMASK;
@@ -243,9 +245,8 @@ close_written(struct sftp *sftp, uint32_t id, struct sftp_file *file)
 {
 	if (file->spoiled) {
 		sftp_put_error(&sftp->output, id, &file->trouble);
-	} else if (file->discarded || ((file->committed || file->old.mode != 0) && !file->dirty &&
-					  file->change.fields == 0)) {
-		/* Also what was opened for writing and never written to. */
+	} else if (file->discarded || (!file->dirty && file->change.fields == 0)) {
+		/* Gone meanwhile, or opened for writing and never written to. */
 		sftp_put_done(sftp, id, NULL);
 	} else {
 		sftp_file_commit(file, sftp_call_new(sftp, id, SFTP_STATUS));
