@@ -13,7 +13,7 @@ cli_option_name(char out[CLI_OPTION_MAX], const char *name)
 {
 	size_t i;
 
-	for (i = 0; name[i] != '\0' && i < CLI_OPTION_MAX - 1; i++)
+	for (i = 0; i < CLI_OPTION_MAX - 1 && name[i] != '\0'; i++)
 		out[i] = name[i] == '_' ? '-' : name[i];
 	out[i] = '\0';
 	return out;
@@ -107,7 +107,7 @@ cli_help_operation(FILE *file, const struct operation *operation)
 	char name[OPERATION_NAME_MAX], option[CLI_OPTION_MAX], words[OPERATION_NAME_MAX];
 	size_t i;
 
-	for (i = 0; operation->words[i] != '\0' && i < sizeof(words) - 1; i++)
+	for (i = 0; i < sizeof(words) - 1 && operation->words[i] != '\0'; i++)
 		words[i] = (char)toupper((unsigned char)operation->words[i]);
 	words[i] = '\0';
 	(void)fprintf(file, "usage: rws %s LOGIN@GATEWAY [OPTION...]%s%s%s\n\n",

@@ -511,7 +511,7 @@ operation_name(char out[OPERATION_NAME_MAX], const struct operation *operation, 
 {
 	size_t i;
 
-	for (i = 0; operation->name[i] != '\0' && i < OPERATION_NAME_MAX - 1; i++)
+	for (i = 0; i < OPERATION_NAME_MAX - 1 && operation->name[i] != '\0'; i++)
 		out[i] = operation->name[i] == '.' ? separator : operation->name[i];
 	out[i] = '\0';
 	return out;

@@ -93,20 +93,17 @@ run_local(char **words)
 }
 
 /* Options in front of everything else. */
-static int
-take_options(struct cli *cli, char ***words, struct error *err)
+static void
+take_options(struct cli *cli, char ***words)
 {
-	for (;; ++*words) {
-		if (**words == NULL) {
-			return error_set(err, ERROR_INVALID, "which operation?");
-		} else if (strcmp(**words, "--json") == 0) {
+	for (; **words != NULL; ++*words) {
+		if (strcmp(**words, "--json") == 0)
 			cli->json = true;
-		} else if (strcmp(**words, "-S") == 0 && (*words)[1] != NULL) {
+		else if (strcmp(**words, "-S") == 0 && (*words)[1] != NULL)
 			cli->ssh_arguments = memory_list_add(
 			    cli->ssh_arguments, cli->ssh_count++, *++*words);
-		} else {
-			return 0;
-		}
+		else
+			return;
 	}
 }
 
@@ -114,9 +111,12 @@ take_options(struct cli *cli, char ***words, struct error *err)
 static int
 take_target(struct cli *cli, char ***words, struct error *err)
 {
-	const char *first = **words;
+	const char *first = **words, *second;
 	int count;
 
+	if (first == NULL)
+		return error_set(err, ERROR_INVALID, "which operation?");
+	second = (*words)[1];
 	cli->operation = find_operation(*words, &count);
 	if (cli->operation != NULL) {
 		*words += count;
@@ -124,10 +124,10 @@ take_target(struct cli *cli, char ***words, struct error *err)
 	} else {
 		cli->destination = first;
 		cli->operation = find_operation(*words + 1, &count);
+		if (cli->operation == NULL && (second == NULL || strchr(first, '@') == NULL))
+			return error_set(err, ERROR_INVALID, "there is no operation %s", first);
 		if (cli->operation == NULL)
-			return error_set(err, ERROR_INVALID, "there is no operation %s",
-			    strchr(first, '@') == NULL || (*words)[1] == NULL ? first
-									      : (*words)[1]);
+			return error_set(err, ERROR_INVALID, "there is no operation %s", second);
 		*words += count;
 	}
 	if (cli->destination == NULL || *cli->destination == '-')
@@ -161,7 +161,8 @@ main(int argc, char **argv)
 	cli.colours = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
 	cli.ssh_arguments = memory_zeroed(1, sizeof(*cli.ssh_arguments));
 	cli.parameters = json_object_new_object();
-	if (take_options(&cli, &words, &err) != 0 || take_target(&cli, &words, &err) != 0) {
+	take_options(&cli, &words);
+	if (take_target(&cli, &words, &err) != 0) {
 		status = wants_help(&cli, words) ? (cli_help_operation(stdout, cli.operation), 0)
 						 : usage(&err);
 	} else if (wants_help(&cli, words)) {
