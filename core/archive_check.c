@@ -181,17 +181,18 @@ compare(const void *one, const void *other)
 	return strcmp(a->name, b->name);
 }
 
+static int
+compare_key(const void *key, const void *other)
+{
+	const struct archive_entry_name *entry = other;
+
+	return strcmp(key, entry->name);
+}
+
 static const struct archive_entry_name *
 find(const struct archive_names *names, size_t count, const char *name)
 {
-	struct archive_entry_name key = { 0 };
-	union {
-		const char *in;
-		char *out;
-	} cast = { .in = name };
-
-	key.name = cast.out;
-	return bsearch(&key, names->list, count, sizeof(key), compare);
+	return bsearch(name, names->list, count, sizeof(*names->list), compare_key);
 }
 
 /* The last of those with one name counts, as it does when they are unpacked; a symlink among them
