@@ -95,7 +95,7 @@ file_leftover_close(struct file_leftover *leftover)
 	leftover->note = NULL;
 }
 
-/* The unfinished file that the note speaks of. */
+/* The unfinished file that the note speaks of, and the note, unless it is for the server of another root. */
 static void
 remove_noted(const struct file_server *server, int notes, const char *name)
 {
@@ -104,15 +104,18 @@ remove_noted(const struct file_server *server, int notes, const char *name)
 	char *path;
 
 	path = descriptor_read_file(notes, name, FILE_PATH_MAX, NULL, NULL);
-	if (path == NULL)
+	if (path != NULL && path[0] == '/' && !path_is_within(server->serve.root, path)) {
+		memory_free(path);
 		return;
-	if (path[0] == '/' && strcmp(path_last(path), name) == 0 &&
+	}
+	if (path != NULL && path[0] == '/' && strcmp(path_last(path), name) == 0 &&
 	    file_place_find(server, path, false, &place, NULL) == 0) {
 		if (file_place_stat(&place, path, &status, NULL) == 0 && S_ISREG(status.st_mode))
 			(void)unlinkat(place.directory, place.name, 0);
 		file_place_free(&place);
 	}
 	memory_free(path);
+	(void)unlinkat(notes, name, 0);
 }
 
 void
@@ -132,7 +135,6 @@ file_leftover_sweep(const struct file_server *server)
 			continue;
 		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0)
 			remove_noted(server, notes, entry->d_name);
-		(void)unlinkat(notes, entry->d_name, 0);
 	}
 	if (stream != NULL)
 		(void)closedir(stream);

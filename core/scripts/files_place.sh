@@ -7,13 +7,16 @@
 # shellcheck disable=SC2154 # and the other way round
 set -u
 
-# What an agent or server that was killed left, once it is old enough.
+# What an agent or server that was killed left, once it is old enough. A note of another root is for its agent.
 sweep() {
 	for note in "$notes"/.rws-*; do
 		[ -f "$note" ] || continue
 		[ -n "$(find "$note" -maxdepth 0 -mmin "+$age")" ] || continue
 		left=$(cat "$note" && printf x)
 		left=${left%x}
+		case $left in
+		/*) is_inside "$left" || continue ;;
+		esac
 		if [ "${left##*/}" = "${note##*/}" ] && place "$left" && [ -f "./$name" ] && [ ! -L "./$name" ]; then
 			rm -f -- "./$name"
 		fi

@@ -20,6 +20,7 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/file_path.h"
 #include "core/files.h"
 #include "core/workspace.h"
 #include "tests/unit/files_subject.h"
@@ -291,28 +292,44 @@ statvfs_and_names_tell_of_the_system(void **state)
 	assert_null(subject->reply.names[3]);
 }
 
+/*
+ * The notes of all workspaces of a user may share a directory, so their names carry that of the
+ * test's own: it must not matter to others, nor they to it.
+ */
 static void
 leftovers_go_once_they_are_old(void **state)
 {
 	struct subject *subject = *state;
 	struct file_request request;
 	struct error err;
+	char *lines, *old, *tag;
 
 	subject_prepare(subject,
-	    "notes=/tmp/.rws-$(id -u); mkdir -p -m 700 $notes; "
-	    "for n in old young; do echo x >.rws-$n; printf %s \"$PWD/.rws-$n\" >$notes/.rws-$n; done; "
-	    "echo x >precious; printf %s \"$PWD/precious\" >$notes/.rws-forged; "
-	    "echo x >../outside/.rws-far; printf %s \"$PWD/../outside/.rws-far\" >$notes/.rws-far; "
-	    "touch -d '2 hours ago' $notes/.rws-old $notes/.rws-forged $notes/.rws-far");
+	    "tag=$(basename $(dirname $PWD)); notes=/tmp/.rws-$(id -u); mkdir -p -m 700 $notes; "
+	    "for n in old young; do echo x >.rws-$tag-$n; "
+	    "printf %s \"$PWD/.rws-$tag-$n\" >$notes/.rws-$tag-$n; done; "
+	    "echo x >precious; printf %s \"$PWD/precious\" >$notes/.rws-$tag-forged; "
+	    "echo x >../outside/.rws-$tag-far; "
+	    "printf %s \"${PWD%/*}/outside/.rws-$tag-far\" >$notes/.rws-$tag-far; "
+	    "touch -d '2 hours ago' $notes/.rws-$tag-old $notes/.rws-$tag-f*");
+	tag = memory_text(path_last(subject->directory));
+	old = memory_text_format(".rws-%s-old", tag);
+	lines = memory_text_format(".rws-%s-young\nprecious\n", tag);
 	assert_int_equal(settings_set(subject->settings, "leftover_age", "1h", &err), 0);
 	/* The first request starts the server, which sweeps before it serves the next. */
 	assert_int_equal(subject_try(subject, FILE_STAT, ".", 0), 0);
-	while (subject_try(subject, FILE_STAT, ".rws-old", 0) == 0)
+	while (subject_try(subject, FILE_STAT, old, 0) == 0)
 		continue;
 	request = subject_request(FILE_LIST, ".");
 	request.flags = FILE_HIDDEN;
-	subject_expect_list(subject, request, ".rws-young\nprecious\n");
-	subject_prepare(subject, "[ -f ../outside/.rws-far ]; rm -f /tmp/.rws-$(id -u)/.rws-young");
+	subject_expect_list(subject, request, lines);
+	subject_prepare(subject,
+	    "tag=$(basename $(dirname $PWD)); cd /tmp/.rws-$(id -u); ls -d .rws-$tag-* | tr '\\n' ' ' | "
+	    "grep -qx \".rws-$tag-far .rws-$tag-young \"; s=$?; rm -f .rws-$tag-*; "
+	    "[ -f $OLDPWD/../outside/.rws-$tag-far ] && exit $s");
+	memory_free(lines);
+	memory_free(old);
+	memory_free(tag);
 }
 
 static void
