@@ -50,7 +50,7 @@ def test_commands_that_the_image_lacks_are_named(shell, tmp_path):
     programs = tmp_path / "bin"
     programs.mkdir()
     needed = "base64 cat chmod cp cut head ln ls mkdir mktemp mv od readlink realpath rm rmdir sort"
-    needed += " stat tail touch tr wc find true sh"
+    needed += " stat tail tee touch tr wc find true sh"
     for name in needed.split():
         (programs / name).symlink_to(pathlib.Path(shutil.which(name)).resolve())
     (programs / "setsid").write_text("#!/bin/sh\nexit 1\n")
