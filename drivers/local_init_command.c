@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -35,6 +36,9 @@
 
 /* How often groups without a leader are looked at; most of their ends show at once as SIGCHLD. */
 #define LINGER_INTERVAL 250
+
+/* What a login gets by default on Linux; the gateway's own limit is far higher, and select(2) breaks above. */
+#define SOFT_DESCRIPTORS 1024
 
 #define EXIT_NOT_FOUND 127
 #define EXIT_CANNOT_RUN 126
@@ -229,6 +233,17 @@ install_ends(const struct local_start *start, const struct ends *ends)
 		(void)ioctl(STDIN_FILENO, TIOCSCTTY, 0);
 }
 
+static void
+limit_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= SOFT_DESCRIPTORS)
+		return;
+	limit.rlim_cur = SOFT_DESCRIPTORS;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* The command's side of the fork. ready tells init that signals to the group work from here on. */
 static void __attribute__((noreturn)) run_command(
     const struct init *init, const struct local_start *start, const struct ends *ends, int ready)
@@ -241,6 +256,7 @@ static void __attribute__((noreturn)) run_command(
 	(void)close(ready);
 	install_ends(start, ends);
 	(void)close_range(3, ~0U, 0);
+	limit_descriptors();
 	environ = make_environment(init, start);
 	enter_directory(init, start->directory);
 	(void)execvp(start->argv[0], start->argv);

@@ -12,12 +12,13 @@
 set -eu
 
 missing=
-for name in base64 cat chmod cp cut head ln ls mkdir mktemp mv od readlink realpath rm rmdir sort \
-    stat tail tee touch tr wc find tar setsid; do
+for name in base64 cat chmod chown cp cut date dd head id ln ls mkdir mkfifo mktemp mv od \
+    readlink realpath rm rmdir md5sum sha1sum sha224sum sha256sum sha384sum sha512sum sort stat \
+    stty tail tee timeout touch tr wc find xargs tar setsid; do
 	command -v "$name" >/dev/null 2>&1 || missing="$missing $name"
 done
 # Other programs of that name cannot wait for what they start.
-setsid -f -w true 2>/dev/null || missing="$missing util-linux-setsid"
+setsid -f -w sh -c : 2>/dev/null || missing="$missing util-linux-setsid"
 if [ -n "$missing" ]; then
 	printf 'missing%s\n' "$missing"
 	exit 0

@@ -204,6 +204,13 @@ def test_a_block_sets_and_accepts_environment(make_gateway):
     assert not [line for line in lines if line.startswith("LC_ALL=")]
 
 
+def test_a_local_command_has_an_ordinary_limit_of_descriptors(make_gateway):
+    """Not that of the gateway, which raises its own as far as it goes: select(2) breaks above 1024."""
+    gateway = make_gateway()
+    soft, hard = ssh(gateway, "ulimit -Sn; ulimit -Hn").stdout.split()
+    assert int(soft) == 1024 or soft == hard
+
+
 def test_the_same_sandbox_for_all_connections_of_a_login(gateway):
     """clients.md 40: every connection gets a new container."""
     name = f"file-{uuid.uuid4()}"

@@ -49,8 +49,8 @@ def test_commands_that_the_image_lacks_are_named(shell, tmp_path):
     """A PATH with all that is needed but tar, and a setsid that cannot wait (busybox has such a one)."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    needed = "base64 cat chmod cp cut head ln ls mkdir mktemp mv od readlink realpath rm rmdir sort"
-    needed += " stat tail tee touch tr wc find true sh"
+    needed = "base64 cat chmod chown cp cut date dd head id ln ls mkdir mkfifo mktemp mv od readlink"
+    needed += " realpath rm rmdir md5sum sha1sum sha224sum sha256sum sha384sum sha512sum sort stat stty tail tee timeout touch tr wc find xargs sh"
     for name in needed.split():
         (programs / name).symlink_to(pathlib.Path(shutil.which(name)).resolve())
     (programs / "setsid").write_text("#!/bin/sh\nexit 1\n")

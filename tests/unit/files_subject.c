@@ -24,7 +24,9 @@
 #include "core/base/memory.h"
 #include "core/base/option.h"
 #include "core/driver.h"
+#include "core/file_path.h"
 #include "core/files.h"
+#include "core/scripts.h"
 #include "core/workspace.h"
 #include "tests/unit/files_subject.h"
 #include "tests/unit/shell_driver.h"
@@ -38,6 +40,45 @@ choose_shell(const char *backend)
 		shell_driver_choose("/bin/busybox", "sh");
 	else
 		shell_driver_choose(strcmp(backend, "bash") == 0 ? "/bin/bash" : "/bin/dash", NULL);
+}
+
+static void
+link_program(const char *directory, const char *name)
+{
+	static const char *const places[] = { "/usr/bin", "/bin" };
+	char *program, *link;
+	size_t i;
+
+	link = path_join(directory, name);
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		program = path_join(places[i], name);
+		if (access(program, X_OK) == 0 && access(link, F_OK) != 0)
+			assert_int_equal(symlink(program, link), 0);
+		memory_free(program);
+	}
+	assert_int_equal(access(link, X_OK), 0);
+	memory_free(link);
+}
+
+/* A directory with a shell and the commands that core/scripts/start.sh names in its loop. */
+static char *
+make_bare_path(const char *directory)
+{
+	char *path, *script, *word, *rest;
+
+	path = path_join(directory, "bin");
+	assert_int_equal(mkdir(path, 0755), 0);
+	link_program(path, "sh");
+	script = script_text("start");
+	rest = strstr(script, "for name in ");
+	assert_non_null(rest);
+	rest += strlen("for name in ");
+	rest[strcspn(rest, ";")] = '\0';
+	while ((word = strsep(&rest, " \\\n\t")) != NULL)
+		if (*word != '\0')
+			link_program(path, word);
+	memory_free(script);
+	return path;
 }
 
 void
@@ -58,6 +99,9 @@ subject_open(struct subject *subject, const char *backend)
 	assert_int_equal(mkdir(subject->outside, 0755), 0);
 	subject->state = open(template, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	choose_shell(backend);
+	if (strcmp(backend, "bare") == 0)
+		subject->path = make_bare_path(template);
+	shell_driver_set_path(subject->path);
 	setup.driver = strcmp(backend, "native") == 0 ? driver_find("local") : &shell_driver;
 	tables[1] = setup.driver->kind->options;
 	subject->settings = settings_new(tables);
@@ -92,6 +136,8 @@ subject_close(struct subject *subject)
 	loop_free(subject->loop);
 	(void)close(subject->state);
 	assert_int_equal(nftw(subject->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+	shell_driver_set_path(NULL);
+	memory_free(subject->path);
 	memory_free(subject->directory);
 	memory_free(subject->root);
 	memory_free(subject->outside);
@@ -310,7 +356,7 @@ subject_tear_down(void **state)
 int
 subject_run_tests(const struct CMUnitTest *tests, size_t count)
 {
-	static const char *const backends[] = { "native", "dash", "bash", "busybox" };
+	static const char *const backends[] = { "native", "dash", "bash", "busybox", "bare" };
 	int failed = 0;
 	size_t i;
 

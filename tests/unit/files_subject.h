@@ -17,6 +17,7 @@ struct subject {
 	char *root;
 	char *outside; /* a directory beside it */
 	int state;
+	char *path; /* PATH of the script, NULL for our own */
 
 	/* of the last request */
 	struct file_reply reply;
@@ -25,7 +26,10 @@ struct subject {
 	bool done;
 };
 
-/* backend: "native", or a shell for the script: "dash", "bash" or "busybox". */
+/*
+ * backend: "native", or a shell for the script: "dash", "bash" or "busybox", or "bare": dash with nothing
+ * in its PATH but the commands that the start check asks for.
+ */
 void subject_open(struct subject *subject, const char *backend);
 void subject_close(struct subject *subject);
 

@@ -41,7 +41,7 @@ struct driver_operation {
 	size_t size;
 };
 
-static const char *shell_program = "/bin/sh", *shell_applet;
+static const char *shell_program = "/bin/sh", *shell_applet, *shell_path;
 static pid_t last_pid;
 
 void
@@ -49,6 +49,12 @@ shell_driver_choose(const char *program, const char *applet)
 {
 	shell_program = program;
 	shell_applet = applet;
+}
+
+void
+shell_driver_set_path(const char *path)
+{
+	shell_path = path;
 }
 
 int
@@ -75,6 +81,8 @@ run_child(char *const *argv, const char *directory, int input, int output)
 		words[count++] = argv[i];
 	words[count] = NULL;
 	(void)setenv("LC_ALL", "C", 1);
+	if (shell_path != NULL)
+		(void)setenv("PATH", shell_path, 1);
 	(void)execv(words[0], words);
 	_exit(127);
 }
