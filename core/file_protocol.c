@@ -254,6 +254,11 @@ file_reply_decode(struct message *message, uint32_t *id, struct file_reply *repl
 		get_content(message, reply);
 		reply->fd = message_take_fd(message);
 	}
+	if (message->lost) {
+		file_reply_free(reply);
+		error_set(failure, ERROR_UNAVAILABLE, "too many files are open");
+		message->lost = false;
+	}
 	if (message_end(message, err) == 0)
 		return 0;
 	file_reply_free(reply);

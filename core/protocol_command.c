@@ -82,8 +82,9 @@ command_stream_decode(struct message *message, struct command_stream *stream, st
 	stream->last = message_get_bool(message);
 	stream->max_stream = message_get_u64(message);
 	stream->fd = message->fd;
-	if (kind >= COMMAND_STREAM_KINDS || message->fd < 0)
+	if (kind >= COMMAND_STREAM_KINDS || (message->fd < 0 && !message->lost))
 		message->failed = true;
+	message->lost = false;
 	if (message_end(message, err) != 0)
 		return -1;
 	(void)message_take_fd(message);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/descriptor.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/loop.h"
@@ -341,13 +342,19 @@ channel_take_stream(void *argument, struct message *message, struct error *err)
 	struct session *session = argument;
 	struct command_stream stream;
 	struct channel *channel;
+	struct error failure;
 
 	if (command_stream_decode(message, &stream, err) != 0)
 		return -1;
 	channel = find_channel(session, stream.id);
-	if (channel == NULL) {
-		/* The client closed the channel meanwhile. */
-		(void)close(stream.fd);
+	if (channel == NULL || channel->has_ended) {
+		/* The client closed the channel meanwhile, or it has failed. */
+		descriptor_close(&stream.fd);
+		return 0;
+	}
+	if (stream.fd < 0) {
+		error_set(&failure, ERROR_UNAVAILABLE, "too many descriptors are open");
+		fail_channel(channel, &failure);
 		return 0;
 	}
 	channel->max_stream = stream.max_stream;

@@ -277,6 +277,9 @@ message_end(struct message *message, struct error *err)
 	if (message->failed)
 		return error_set(
 		    err, ERROR_INVALID, "message %u is cut short or malformed", message->type);
+	if (message->lost)
+		return error_set(err, ERROR_UNAVAILABLE,
+		    "no descriptor is free for that of message %u", message->type);
 	if (message->payload.length != 0)
 		return error_set(err, ERROR_INVALID, "message %u has %zu bytes too many",
 		    message->type, message->payload.length);

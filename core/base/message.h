@@ -32,6 +32,11 @@ struct message {
 	int fd; /* -1 for none; owned by the message until taken */
 	struct buffer payload;
 	bool failed; /* a get went wrong: all later gets fail too */
+	/*
+	 * A descriptor came with it, but we had none free to take it. A decoder that can do without
+	 * clears this; else message_end fails.
+	 */
+	bool lost;
 };
 
 /* An empty message to put values into. */

@@ -46,7 +46,8 @@ struct peer {
 	struct frame *first, *last;
 	size_t queued;
 	struct buffer input;
-	int input_fd; /* came with the frame being read */
+	int input_fd;    /* came with the frame being read */
+	bool input_lost; /* one came with it, but we had no number free for it */
 };
 
 static void peer_ready(void *argument, unsigned events);
@@ -384,6 +385,8 @@ read_frame(struct peer *peer, struct error *err)
 			return error_set(err, ERROR_UNAVAILABLE, "%s is gone", peer->remote);
 		if (take_descriptors(peer, &header, err) != 0)
 			return -1;
+		if ((header.msg_flags & MSG_CTRUNC) != 0 && peer->input_fd < 0)
+			peer->input_lost = true;
 		buffer_extend(&peer->input, (size_t)got);
 	}
 }
@@ -401,12 +404,14 @@ take_frame(struct peer *peer, struct error *err)
 	message_start(&message, header[4]);
 	message.fd = peer->input_fd;
 	peer->input_fd = -1;
+	message.lost = peer->input_lost;
+	peer->input_lost = false;
 	(void)buffer_append(&message.payload, header + MESSAGE_HEADER_SIZE,
 	    peer->input.length - MESSAGE_HEADER_SIZE);
 	result = -1;
 	rule = find_rule(peer, message.type);
 	trace(peer, false, message.type, message.payload.length);
-	if ((header[6] == 1) != (message.fd >= 0))
+	if ((header[6] == 1) != (message.fd >= 0 || message.lost))
 		error_set(err, ERROR_INVALID, "%s: message %u lost its descriptor", peer->remote,
 		    message.type);
 	else if (rule == NULL || rule->take == NULL)

@@ -81,10 +81,10 @@ def public_key(path):
 class Gateway:
     """rwsd under test. Everything it makes lies in one directory, which stop() removes."""
 
-    def __init__(self, options=None, logins=None, arguments=(), provider=None):
+    def __init__(self, options=None, logins=None, arguments=(), provider=None, wrapper=()):
         """
         options and each login's options: a dict of name to value, or to a list of values. provider
-        says what the logins' sandboxes come from; None: this machine.
+        says what the logins' sandboxes come from; None: this machine. wrapper: a command that runs it.
         """
         self.provider = provider
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="rwsd-test-"))
@@ -102,6 +102,7 @@ class Gateway:
         }
         self.logins = logins if logins is not None else {"sandbox": {}}
         self.arguments = list(arguments)
+        self.wrapper = list(wrapper)
         self.process = None
         self.port = None
         self.lines = []
@@ -138,7 +139,7 @@ class Gateway:
         self.write_configuration()
         seen = self.log_length()
         self.process = subprocess.Popen(
-            [BUILD / "rwsd", "-f", self.configuration, *self.arguments],
+            [*self.wrapper, BUILD / "rwsd", "-f", self.configuration, *self.arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -202,6 +202,28 @@ def test_channels_over_the_limit_are_refused_and_the_rest_goes_on(make_gateway):
         assert channels[0].recv_exit_status() == 0
 
 
+@pytest.mark.local_only
+def test_a_command_for_which_no_descriptor_is_free_fails_and_no_other(make_gateway):
+    """Descriptors are passed between processes; one that could not be taken ended the whole connection."""
+    gateway = make_gateway(wrapper=["prlimit", "--nofile=48:48"])
+    with paramiko_connect(gateway) as client:
+        running = []
+        while True:
+            channel = client.get_transport().open_session()
+            channel.exec_command("echo started; exec cat")
+            if channel.recv(8) != b"started\n":
+                break
+            running.append(channel)
+        assert channel.recv_exit_status() == 255
+        assert channel.makefile_stderr("rb").read().startswith(b"rws: ")
+        assert running
+        for channel in running:
+            channel.sendall(b"x")
+            channel.shutdown_write()
+            assert channel.makefile("rb").read() == b"x"
+            assert channel.recv_exit_status() == 0
+
+
 def test_keepalives_are_answered(gateway):
     """clients.md 74: a server that answered keepalives with UNIMPLEMENTED."""
     done = ssh(gateway, "-oServerAliveInterval=1", "-oServerAliveCountMax=1", "sleep 4; echo ok")

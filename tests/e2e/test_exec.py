@@ -204,6 +204,7 @@ def test_a_block_sets_and_accepts_environment(make_gateway):
     assert not [line for line in lines if line.startswith("LC_ALL=")]
 
 
+@pytest.mark.local_only
 def test_a_local_command_has_an_ordinary_limit_of_descriptors(make_gateway):
     """Not that of the gateway, which raises its own as far as it goes: select(2) breaks above 1024."""
     gateway = make_gateway()

@@ -196,6 +196,26 @@ decode_rejects_what_breaks_a_rule(void **state)
 }
 
 static void
+a_reply_whose_descriptor_was_lost_is_a_failure(void **state)
+{
+	struct error none, failure, err;
+	struct file_reply reply;
+	struct message message;
+	uint32_t id;
+
+	(void)state;
+	error_clear(&none);
+	file_reply_init(&reply);
+	file_reply_encode(&message, 5, &reply, &none);
+	message.lost = true;
+	assert_int_equal(file_reply_decode(&message, &id, &reply, &failure, &err), 0);
+	assert_int_equal(id, 5);
+	assert_int_equal(failure.code, ERROR_UNAVAILABLE);
+	assert_int_equal(reply.fd, -1);
+	message_free(&message);
+}
+
+static void
 a_reply_survives_the_way(void **state)
 {
 	struct file_reply reply, back;
@@ -309,6 +329,7 @@ main(void)
 		cmocka_unit_test(decode_rejects_every_cut_and_trailing_bytes),
 		cmocka_unit_test(decode_rejects_what_breaks_a_rule),
 		cmocka_unit_test(a_reply_survives_the_way),
+		cmocka_unit_test(a_reply_whose_descriptor_was_lost_is_a_failure),
 		cmocka_unit_test(serve_needs_an_absolute_root),
 		cmocka_unit_test(a_listing_is_read_as_it_was_made),
 	};

@@ -246,10 +246,35 @@ free_accepts_a_zeroed_struct(void **state)
 	assert_null(result.restrictions.environment);
 }
 
+static void
+a_stream_whose_descriptor_was_lost_says_so_and_others_end_the_peer(void **state)
+{
+	struct command_stream stream;
+	struct message message;
+	struct error err;
+	uint32_t id;
+
+	(void)state;
+	stream = (struct command_stream){ 7, COMMAND_OUTPUT, true, 0, -1 };
+	command_stream_encode(&message, &stream);
+	message.lost = true;
+	assert_int_equal(command_stream_decode(&message, &stream, &err), 0);
+	assert_int_equal(stream.id, 7);
+	assert_int_equal(stream.fd, -1);
+	message_free(&message);
+	command_id_encode(&message, MESSAGE_COMMAND_CLOSE, 7);
+	message.lost = true;
+	assert_int_equal(command_id_decode(&message, &id, &err), -1);
+	assert_int_equal(err.code, ERROR_UNAVAILABLE);
+	message_free(&message);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+		    a_stream_whose_descriptor_was_lost_says_so_and_others_end_the_peer),
 		cmocka_unit_test(every_message_decodes_to_what_was_encoded),
 		cmocka_unit_test(decode_rejects_a_message_cut_at_any_byte),
 		cmocka_unit_test(decode_rejects_trailing_bytes),
