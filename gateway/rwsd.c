@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <libssh/libssh.h>
+
 #include "conf/conf.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -17,6 +19,7 @@
 #include "gateway/auth.h"
 #include "gateway/listener.h"
 #include "gateway/session.h"
+#include "gateway/version.h"
 
 #define STANDARD_FILE "/etc/rwsd/rwsd.conf"
 #define EXIT_USAGE 64
@@ -25,9 +28,10 @@ enum action {
 	ACTION_RUN,
 	ACTION_TEST,
 	ACTION_PRINT,
+	ACTION_VERSION,
 };
 
-static const char usage[] = "usage: rwsd [-tvx] [-f file] [-o name=value]\n";
+static const char usage[] = "usage: rwsd [-tVvx] [-f file] [-o name=value]\n";
 
 struct arguments {
 	const char *file;
@@ -42,7 +46,7 @@ parse_arguments(int argc, char **argv, struct arguments *arguments)
 {
 	int letter;
 
-	while ((letter = getopt(argc, argv, "f:o:tvx")) != -1) {
+	while ((letter = getopt(argc, argv, "f:o:tVvx")) != -1) {
 		switch (letter) {
 		case 'f':
 			arguments->file = optarg;
@@ -53,6 +57,9 @@ parse_arguments(int argc, char **argv, struct arguments *arguments)
 			break;
 		case 't':
 			arguments->action = ACTION_TEST;
+			break;
+		case 'V':
+			arguments->action = ACTION_VERSION;
 			break;
 		case 'v':
 			arguments->verbose = true;
@@ -88,6 +95,8 @@ run(const struct arguments *arguments)
 	struct conf *conf;
 	struct error err;
 
+	if (arguments->action == ACTION_VERSION)
+		return printf("rwsd %s, libssh %s\n", RWSD_VERSION, ssh_version(0)) < 0;
 	conf = listener_load_conf(arguments->file, arguments->overrides, &err);
 	if (conf == NULL ||
 	    (arguments->action != ACTION_PRINT && listener_check_conf(conf, &err) != 0)) {

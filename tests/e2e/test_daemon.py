@@ -80,6 +80,11 @@ def test_an_override_wins_over_the_file(idle):
     assert rwsd(idle, "-x", "-o", "no_such_option=2").returncode != 0
 
 
+def test_the_version_is_told_without_a_configuration(idle):
+    done = subprocess.run([BUILD / "rwsd", "-V"], capture_output=True, text=True, timeout=TIMEOUT, check=True)
+    assert re.fullmatch(r"rwsd \d+\.\d+\.\d+, libssh 0\.\d+\.\d+.*\n", done.stdout)
+
+
 def test_unknown_flags_are_a_usage_error(idle):
     done = rwsd(idle, "-Z")
     assert done.returncode == 64
