@@ -40,7 +40,7 @@ put_first_words(void)
 			(void)printf(" %.*s", (int)length, operation->name);
 		before = length;
 	}
-	(void)printf(" ssh-config doctor completion help");
+	(void)printf(" admin ssh-config doctor completion help");
 }
 
 static void
@@ -136,8 +136,8 @@ print_fish(void)
 
 	(void)fputs(
 	    "# Made by rws completion fish.\n"
-	    "complete -c rws -n __fish_use_subcommand -f -a 'snapshot sandbox ssh-config doctor "
-	    "completion help'\n",
+	    "complete -c rws -n __fish_use_subcommand -f -a 'snapshot sandbox admin ssh-config "
+	    "doctor completion help'\n",
 	    stdout);
 	for (operation = operation_table; operation->name != NULL; operation++)
 		if (is_listed(operation))
