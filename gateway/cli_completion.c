@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gateway/cli.h"
+#include "gateway/cli_admin.h"
 #include "gateway/operation_table.h"
 
 static void
@@ -55,6 +56,15 @@ put_second_words(const char *group)
 }
 
 static void
+put_admin_words(void)
+{
+	const struct cli_admin_command *command;
+
+	for (command = cli_admin_commands; command->name != NULL; command++)
+		(void)printf(" %s", command->name);
+}
+
+static void
 print_bash(void)
 {
 	const struct operation *operation;
@@ -72,7 +82,9 @@ print_bash(void)
 	put_second_words("snapshot");
 	(void)fputs("' -- \"$word\")) ;;\n\t'sandbox '*:2) COMPREPLY=($(compgen -W '", stdout);
 	put_second_words("sandbox");
-	(void)fputs("' -- \"$word\")) ;;\n", stdout);
+	(void)fputs("' -- \"$word\")) ;;\n\tadmin:*) COMPREPLY=($(compgen -W '", stdout);
+	put_admin_words();
+	(void)fputs(" --json --watch -s' -- \"$word\")) ;;\n", stdout);
 	for (operation = operation_table; operation->name != NULL; operation++) {
 		if (!is_listed(operation))
 			continue;
@@ -137,8 +149,11 @@ print_fish(void)
 	(void)fputs(
 	    "# Made by rws completion fish.\n"
 	    "complete -c rws -n __fish_use_subcommand -f -a 'snapshot sandbox admin ssh-config "
-	    "doctor completion help'\n",
+	    "doctor completion help'\n"
+	    "complete -c rws -n '__fish_seen_subcommand_from admin' -f -a '",
 	    stdout);
+	put_admin_words();
+	(void)fputs("'\n", stdout);
 	for (operation = operation_table; operation->name != NULL; operation++)
 		if (is_listed(operation))
 			print_fish_operation(operation);
