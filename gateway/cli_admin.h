@@ -32,8 +32,7 @@ extern const struct cli_admin_command cli_admin_commands[];
 struct cli_admin_answer {
 	struct json_object *rows; /* a list */
 	struct admin_end end;
-	bool ended;           /* end is there */
-	struct error failure; /* of the connection, once it is closed */
+	bool ended; /* end is there */
 };
 
 /* Takes the messages of an answer, which is the argument. */

@@ -23,7 +23,7 @@
 #include "core/base/message.h"
 #include "core/base/option.h"
 #include "core/base/peer.h"
-#include "gateway/listener_admin.h"
+#include "gateway/listener_admin_state.h"
 #include "gateway/listener_state.h"
 
 #define CLIENTS_MAX 16
@@ -37,19 +37,6 @@
 #define ACT_WAIT 300000
 /* ms without accepting when that failed: the connection stays in the queue. */
 #define ACCEPT_PAUSE 500
-
-struct admin {
-	int socket;
-	struct loop_watch *watch;
-	struct loop_timer *again; /* runs while nothing is accepted */
-	char *path;
-	dev_t device; /* of the socket's file, which another one may have replaced */
-	ino_t inode;
-	int64_t since;
-	struct admin_client *clients;
-	unsigned client_count;
-	uint32_t last_number;
-};
 
 /* What is done about each verb, and once its time is over. */
 static const struct {
@@ -74,18 +61,6 @@ static const struct {
 	[ADMIN_STOP] = { "stop", admin_act_workspace, ACT_WAIT, admin_act_give_up },
 	[ADMIN_DESTROY] = { "destroy", admin_act_workspace, ACT_WAIT, admin_act_give_up },
 };
-
-struct admin_client *
-listener_admin_clients(const struct listener *listener)
-{
-	return listener->admin == NULL ? NULL : listener->admin->clients;
-}
-
-int64_t
-listener_admin_since(const struct listener *listener)
-{
-	return listener->admin->since;
-}
 
 void
 admin_client_await(
@@ -114,12 +89,6 @@ admin_client_stop_awaiting(struct admin_client *client, const struct session_ent
 		return true;
 	}
 	return false;
-}
-
-void
-admin_client_send(struct admin_client *client, struct message *message)
-{
-	peer_send(client->peer, message);
 }
 
 void

@@ -15,7 +15,7 @@
 #include "core/base/option.h"
 #include "core/base/peer.h"
 #include "core/login.h"
-#include "gateway/listener_admin.h"
+#include "gateway/listener_admin_state.h"
 #include "gateway/listener_state.h"
 
 void
@@ -95,8 +95,8 @@ admin_act_kill(struct admin_client *client)
 	admin_client_end(client, &err, NULL, NULL);
 }
 
-void
-admin_act_disconnected(struct admin_client *client)
+static void
+tell_disconnected(struct admin_client *client)
 {
 	admin_client_end(client, NULL, NULL,
 	    client->killed ? "disconnected: the session did not answer and was killed"
@@ -188,7 +188,7 @@ listener_admin_take_done(void *argument, struct message *message, struct error *
 		return -1;
 	if (worker->acts > 0)
 		worker->acts--;
-	client = listener_admin_clients(worker->listener);
+	client = worker->listener->admin->clients;
 	for (; client != NULL; client = client->next)
 		if (client->number == done.id && client->stage == ADMIN_STAGE_ASKED &&
 		    admin_client_stop_awaiting(client, NULL, worker))
@@ -205,13 +205,13 @@ listener_admin_session_gone(struct session_entry *session)
 {
 	struct admin_client *client;
 
-	client = listener_admin_clients(session->listener);
+	client = session->listener->admin->clients;
 	for (; client != NULL; client = client->next) {
 		if (!admin_client_stop_awaiting(client, session, NULL) ||
 		    client->stage != ADMIN_STAGE_ASKED)
 			continue;
 		if (client->verb == ADMIN_DISCONNECT)
-			admin_act_disconnected(client);
+			tell_disconnected(client);
 		else
 			admin_client_end_list(client);
 	}
@@ -225,7 +225,7 @@ listener_admin_worker_gone(struct worker_entry *worker)
 
 	error_set(
 	    &err, ERROR_UNAVAILABLE, "the worker of %s ended; the log says why", worker->workspace);
-	client = listener_admin_clients(worker->listener);
+	client = worker->listener->admin->clients;
 	for (; client != NULL; client = client->next) {
 		if (!admin_client_stop_awaiting(client, NULL, worker) ||
 		    client->stage != ADMIN_STAGE_ASKED)

@@ -14,7 +14,7 @@
 #include "core/base/message.h"
 #include "core/base/option.h"
 #include "core/base/peer.h"
-#include "gateway/listener_admin.h"
+#include "gateway/listener_admin_state.h"
 #include "gateway/listener_state.h"
 #include "gateway/version.h"
 
@@ -30,7 +30,7 @@ admin_list_status(struct admin_client *client, const char *target)
 	status.version = memory_text(RWSD_VERSION);
 	status.configuration = memory_text(listener->path);
 	status.pid = (uint32_t)getpid();
-	status.since = listener_admin_since(listener);
+	status.since = listener->admin->since;
 	status.draining = listener->draining;
 	status.sessions = listener->total;
 	status.starting = listener->starting;
@@ -40,7 +40,7 @@ admin_list_status(struct admin_client *client, const char *target)
 		status.workers++;
 	admin_status_encode(&message, &status);
 	admin_status_free(&status);
-	admin_client_send(client, &message);
+	peer_send(client->peer, &message);
 	admin_client_end(client, NULL, NULL, NULL);
 }
 
@@ -68,7 +68,7 @@ admin_list_logins(struct admin_client *client, const char *target)
 		}
 		admin_login_encode(&message, &login);
 		admin_login_free(&login);
-		admin_client_send(client, &message);
+		peer_send(client->peer, &message);
 	}
 	admin_client_end(client, NULL, NULL, NULL);
 }
@@ -108,7 +108,7 @@ send_workspace(struct admin_client *client, const struct worker_entry *worker,
 	if (report != NULL)
 		row.report = *report;
 	admin_workspace_encode(&message, &row);
-	admin_client_send(client, &message);
+	peer_send(client->peer, &message);
 }
 
 void
@@ -136,7 +136,7 @@ listener_admin_take_worker(void *argument, struct message *message, struct error
 	if (worker_report_decode(message, &report, err) != 0)
 		return -1;
 	worker->asked = 0;
-	client = listener_admin_clients(worker->listener);
+	client = worker->listener->admin->clients;
 	for (; client != NULL; client = client->next) {
 		if (client->verb != ADMIN_WORKSPACES ||
 		    !admin_client_stop_awaiting(client, NULL, worker))
@@ -171,7 +171,7 @@ send_session(struct admin_client *client, const struct session_entry *session,
 		row.channels = report->channel_count;
 	}
 	admin_session_encode(&message, &row);
-	admin_client_send(client, &message);
+	peer_send(client->peer, &message);
 }
 
 static void
@@ -188,7 +188,7 @@ send_channels(struct admin_client *client, const struct session_entry *session,
 		if (report != NULL)
 			row.channel = report->channels[i];
 		admin_channel_encode(&message, &row);
-		admin_client_send(client, &message);
+		peer_send(client->peer, &message);
 	}
 }
 
@@ -230,7 +230,7 @@ listener_admin_take_session(void *argument, struct message *message, struct erro
 	if (session_report_decode(message, &report, err) != 0)
 		return -1;
 	session->asked = 0;
-	client = listener_admin_clients(session->listener);
+	client = session->listener->admin->clients;
 	for (; client != NULL; client = client->next) {
 		if (client->verb == ADMIN_DISCONNECT ||
 		    !admin_client_stop_awaiting(client, session, NULL))

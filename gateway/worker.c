@@ -93,7 +93,8 @@ leave(bool dispose)
 static void
 idle_expired(void *argument)
 {
-	worker_offer_end(argument);
+	(void)argument;
+	worker_offer_end(&worker);
 }
 
 void
@@ -250,7 +251,7 @@ run(struct error *err)
 		return -1;
 	state.stage = WORKER_EMPTY;
 	state.configure.directory = -1;
-	state.idle = loop_timer_new(worker.loop, idle_expired, &worker);
+	state.idle = loop_timer_new(worker.loop, idle_expired, NULL);
 	state.give_up = loop_timer_new(worker.loop, give_up, NULL);
 	state.listener = peer_new(
 	    worker.loop, PROCESS_CONTROL_FD, "worker", "listener", &events, &worker);

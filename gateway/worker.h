@@ -33,6 +33,8 @@ struct worker {
 
 /* worker_link.c: a session's end of the worker; takes over attach->fd and the restrictions. */
 void link_open(struct worker *worker, struct worker_attach *attach);
+/* How many there are. */
+unsigned link_count(const struct worker *worker);
 /* Closes all; their commands are ended. */
 void link_close_all(struct worker *worker);
 

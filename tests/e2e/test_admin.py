@@ -233,6 +233,18 @@ def test_watching_shows_what_changes(gateway):
         watch.terminate()
 
 
+def test_a_user_sees_how_much_the_own_workspace_is_used(gateway):
+    client = start(gateway, "cat")
+    other = start(gateway, "cat", login="sandbox+other")
+    with Rws(gateway) as rws:
+        info = rws.call("info")
+        assert (info["sessions"], info["commands"], info["busy"]) == (2, 1, True)
+        end(client)
+        wait_until(lambda: (rws.call("info")["sessions"], rws.call("info")["commands"]) == (1, 0))
+    end(other)
+    answer(gateway, "destroy", "sandbox+other")
+
+
 # Who does not answer
 
 
