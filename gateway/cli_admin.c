@@ -128,8 +128,10 @@ parse_words(struct admin_words *words, char **at, struct error *err)
 			return -1;
 	if (words->help)
 		return 0;
-	if (words->command == NULL)
-		return error_set(err, ERROR_INVALID, "which command?");
+	if (words->command == NULL) {
+		error_set(err, ERROR_INVALID, "which command?");
+		return -1;
+	}
 	if (words->command->target != NULL && words->target == NULL)
 		return error_set(err, ERROR_INVALID, "admin %s needs a %s", words->command->name,
 		    words->command->target);

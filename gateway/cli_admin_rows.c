@@ -10,9 +10,9 @@
 #include "gateway/operation_table.h"
 #include "gateway/rpc_json.h"
 
-#define COLUMN(column, kind)                 \
-	{                                    \
-		.name = column, .type = kind \
+#define COLUMN(column, kind)                     \
+	{                                        \
+		.name = (column), .type = (kind) \
 	}
 
 static const struct operation_field status_fields[] = {

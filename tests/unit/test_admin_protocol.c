@@ -443,14 +443,14 @@ decode_request_of(uint8_t verb, const char *text)
 static void
 a_request_names_its_target_when_it_has_one_and_only_then(void **state)
 {
-	uint8_t verb;
+	unsigned verb;
+	bool has;
 
 	(void)state;
 	for (verb = 0; verb < ADMIN_VERBS; verb++) {
-		assert_int_equal(decode_request_of(verb, "x"),
-		    admin_verb_has_target((enum admin_verb)verb) ? 0 : -1);
-		assert_int_equal(decode_request_of(verb, NULL),
-		    admin_verb_has_target((enum admin_verb)verb) ? -1 : 0);
+		has = admin_verb_has_target((enum admin_verb)verb);
+		assert_int_equal(decode_request_of((uint8_t)verb, "x"), has ? 0 : -1);
+		assert_int_equal(decode_request_of((uint8_t)verb, NULL), has ? -1 : 0);
 	}
 	assert_int_equal(decode_request_of(ADMIN_VERBS, NULL), -1);
 	assert_int_equal(decode_request_of(ADMIN_VERBS, "x"), -1);
