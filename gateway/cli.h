@@ -97,8 +97,8 @@ const char *cli_option_name(char out[CLI_OPTION_MAX], const char *name);
 /* cli_completion.c: prints the completion script of a shell; -1 when it is not known. */
 int cli_completion(const char *shell);
 
-/* cli_admin.c: rws admin with the words behind it; returns the exit status. */
-int cli_admin(char **words);
+/* cli_admin.c: rws admin with the words behind it; returns the exit status. json: as with --json. */
+int cli_admin(char **words, bool json);
 void cli_admin_help(FILE *file);
 
 /* cli_local.c: what needs no connection. */

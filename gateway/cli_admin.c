@@ -316,9 +316,9 @@ rest(int64_t milliseconds)
 }
 
 int
-cli_admin(char **at)
+cli_admin(char **at, bool json)
 {
-	struct admin_words words = { .socket = STANDARD_SOCKET };
+	struct admin_words words = { .socket = STANDARD_SOCKET, .json = json };
 	struct error err;
 	int status;
 

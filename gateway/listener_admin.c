@@ -32,7 +32,7 @@
 #define REQUEST_WAIT 10000
 #define CLOSE_WAIT 30000
 /* ms before a session that was told to go is killed. */
-#define DISCONNECT_WAIT 3000
+#define DISCONNECT_WAIT 5000
 /* ms for a provider: longer than what a workspace gives it. */
 #define ACT_WAIT 300000
 /* ms without accepting when that failed: the connection stays in the queue. */

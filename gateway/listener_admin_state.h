@@ -15,7 +15,7 @@ struct loop_watch;
 struct peer;
 
 /* ms that sessions and workers have to say how they are; who does not is listed without it. */
-#define ADMIN_REPORT_WAIT 3000
+#define ADMIN_REPORT_WAIT 5000
 
 /* A session or a worker that has yet to answer; the other one is NULL. */
 struct awaited {

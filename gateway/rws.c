@@ -85,7 +85,9 @@ run_local(char **words)
 	if (strcmp(words[0], "--version") == 0)
 		return printf("rws %s\n", RWSD_VERSION) < 0;
 	if (strcmp(words[0], "admin") == 0)
-		return cli_admin(words + 1);
+		return cli_admin(words + 1, false);
+	if (strcmp(words[0], "--json") == 0 && words[1] != NULL && strcmp(words[1], "admin") == 0)
+		return cli_admin(words + 2, true);
 	if (strcmp(words[0], "doctor") == 0)
 		return cli_doctor();
 	if (strcmp(words[0], "ssh-config") == 0)

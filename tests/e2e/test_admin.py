@@ -215,6 +215,12 @@ def test_a_table_has_the_rows_of_the_list(gateway):
     end(*clients)
 
 
+def test_json_may_be_asked_for_in_front(gateway):
+    command = [BUILD / "rws", "--json", "admin", "-s", socket_path(gateway), "logins"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=True)
+    assert json.loads(done.stdout) == answer(gateway, "logins")
+
+
 def test_an_empty_list_says_so(gateway):
     assert admin(gateway, "sessions").stdout == "no sessions\n"
     assert answer(gateway, "channels") == {"channels": []}
