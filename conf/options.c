@@ -54,6 +54,8 @@ const struct option conf_options[] = {
 	PATH("host_keys", OPTION_GLOBAL, "/etc/rwsd/host_keys",
 	    "Directory of the host keys, which are made there when missing."),
 	PATH("state", OPTION_GLOBAL, "/var/lib/rwsd", "Directory of what must outlive a restart."),
+	PATH(
+	    "admin_socket", OPTION_GLOBAL, NULL, "Socket on which rws admin reaches this gateway."),
 	TEXT("user", OPTION_GLOBAL, "rwsd", "User the processes run as when started as root."),
 	TEXT("gateway", OPTION_GLOBAL, "rwsd",
 	    "Name of this gateway in the labels of the sandboxes it makes."),

@@ -16,6 +16,7 @@ struct error;
 struct files;
 struct loop;
 struct settings;
+struct worker_report;
 struct workspace;
 struct workspace_waiter;
 
@@ -57,6 +58,11 @@ struct driver_sandbox *workspace_sandbox(const struct workspace *workspace);
 const char *workspace_login(const struct workspace *workspace);
 int workspace_directory(const struct workspace *workspace); /* in the state directory, or -1 */
 struct files *workspace_files(const struct workspace *workspace);
+
+/* For an operator: its state, the sandbox's id and how many commands run; worker_report_free is the caller's. */
+void workspace_describe(const struct workspace *workspace, struct worker_report *report);
+/* A new text, or NULL while there is none. */
+char *workspace_copy_id(const struct workspace *workspace);
 
 /* Does a command run, or has one left processes behind? */
 bool workspace_busy(const struct workspace *workspace);

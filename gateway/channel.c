@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/descriptor.h"
@@ -89,6 +90,8 @@ channel_open(ssh_session ssh, void *argument)
 		return NULL;
 	}
 	channel->session = session;
+	channel->number = ++session->last_channel;
+	channel->since = (int64_t)time(NULL);
 	channel->window = CHANNEL_WINDOW;
 	init_stream(&channel->input, channel);
 	init_stream(&channel->output, channel);

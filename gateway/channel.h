@@ -13,6 +13,7 @@
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 
+#include "core/admin_protocol.h"
 #include "core/base/buffer.h"
 #include "core/protocol.h"
 
@@ -52,6 +53,13 @@ struct channel {
 	enum channel_stage stage;
 	bool left;        /* the client has closed it: libssh forgets it when we do */
 	uint32_t command; /* 0 until started */
+
+	/* for the operator (session_report.c) */
+	uint32_t number;
+	enum channel_kind kind;
+	int64_t since;
+	uint64_t bytes_in,
+	    bytes_out; /* what was taken from the client, and given to libssh for it */
 
 	/* what the client asked for before the command */
 	bool pty;

@@ -78,6 +78,9 @@ start_command(struct channel *channel, enum command_kind kind, const char *text)
 	    (text != NULL && strlen(text) > COMMAND_MAX))
 		return -1;
 	channel->command = ++session->last_command;
+	channel->kind = kind == COMMAND_EXEC    ? CHANNEL_KIND_EXEC
+			: kind == COMMAND_SHELL ? CHANNEL_KIND_SHELL
+						: CHANNEL_KIND_RWS;
 	channel->stage = CHANNEL_STARTING;
 	start.id = channel->command;
 	start.kind = kind;
@@ -95,6 +98,25 @@ start_command(struct channel *channel, enum command_kind kind, const char *text)
 	return 0;
 }
 
+/* Both as libssh's callbacks want it: 0, or 1 to refuse. */
+static int
+start_sftp(struct channel *channel)
+{
+	if (sftp_start(channel) != 0)
+		return 1;
+	channel->kind = CHANNEL_KIND_SFTP;
+	return 0;
+}
+
+static int
+start_scp(struct channel *channel, struct scp_command *copy)
+{
+	if (scp_start(channel, copy) != 0)
+		return 1;
+	channel->kind = CHANNEL_KIND_SCP;
+	return 0;
+}
+
 static int
 request_shell(ssh_session ssh, ssh_channel ssh_channel, void *argument)
 {
@@ -103,7 +125,7 @@ request_shell(ssh_session ssh, ssh_channel ssh_channel, void *argument)
 	(void)ssh;
 	(void)ssh_channel;
 	if (channel->session->forced == FORCED_SFTP)
-		return sftp_start(channel) == 0 ? 0 : 1;
+		return start_sftp(channel);
 	return start_command(channel, COMMAND_SHELL, NULL) == 0 ? 0 : 1;
 }
 
@@ -116,11 +138,11 @@ request_exec(ssh_session ssh, ssh_channel ssh_channel, const char *command, void
 	(void)ssh;
 	(void)ssh_channel;
 	if (channel->session->forced == FORCED_SFTP)
-		return sftp_start(channel) == 0 ? 0 : 1;
+		return start_sftp(channel);
 	/* On a pty the bytes of the protocol would not come through; there it is only a command. */
 	if (channel->session->forced == FORCED_NONE && !channel->pty &&
 	    scp_command_parse(command, &copy))
-		return scp_start(channel, &copy) == 0 ? 0 : 1;
+		return start_scp(channel, &copy);
 	return start_command(channel, COMMAND_EXEC, command) == 0 ? 0 : 1;
 }
 
@@ -149,7 +171,7 @@ request_subsystem(ssh_session ssh, ssh_channel ssh_channel, const char *name, vo
 	(void)ssh;
 	(void)ssh_channel;
 	if (strcmp(name, "sftp") == 0 && channel->session->forced != FORCED_COMMAND)
-		return sftp_start(channel) == 0 ? 0 : 1;
+		return start_sftp(channel);
 	/* A key's forced command takes its place, as in sshd; the worker sees to that. */
 	if (strcmp(name, "rws") == 0 && channel->session->forced != FORCED_SFTP)
 		return start_command(channel, COMMAND_RWS, NULL) == 0 ? 0 : 1;

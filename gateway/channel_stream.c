@@ -165,6 +165,7 @@ channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size
 	    (channel->input.ended || has_taker(channel)))
 		written = write_input(channel, data, size);
 	channel->taken += written;
+	channel->bytes_in += written;
 	channel->unread = size - written;
 	/* What is read of a closed channel would open its window once more: it stays until libssh frees it. */
 	if (channel->unread > channel->window && !channel->session->dead) {
@@ -195,6 +196,7 @@ raise_window(struct channel *channel)
 	if (got <= 0)
 		return;
 	channel->unread = 0;
+	channel->bytes_in += (size_t)got;
 	(void)buffer_append(&channel->input_held, scratch, (size_t)got);
 #else
 	channel->taken = 0;
@@ -250,6 +252,7 @@ take_unread(struct channel *channel)
 	channel->unread -= (size_t)got;
 	buffer_extend(&channel->input_held, (size_t)got);
 	channel->taken += (size_t)got;
+	channel->bytes_in += (size_t)got;
 	flush_held_input(channel);
 	return channel->unread > 0;
 }
@@ -289,6 +292,7 @@ flush_held_output(struct channel *channel)
 		written = ssh_channel_write(channel->ssh, buffer_data(&channel->output_held), size);
 	if (written <= 0)
 		return false;
+	channel->bytes_out += (size_t)written;
 	buffer_consume(&channel->output_held, (size_t)written);
 	return true;
 }
@@ -415,6 +419,7 @@ advance_output(struct channel *channel, struct stream *stream)
 		written = ssh_channel_write(channel->ssh, scratch, (uint32_t)shown);
 	if (written < 0)
 		written = 0; /* closed: the callback has said so, or will */
+	channel->bytes_out += (size_t)written;
 	if ((size_t)written < shown) {
 		/* During a key exchange libssh takes nothing. */
 		channel->held_is_errors = stream == &channel->errors;
@@ -440,6 +445,7 @@ advance_service(struct channel *channel)
 	written = ssh_channel_write(channel->ssh, buffer_data(output), (uint32_t)size);
 	if (written <= 0)
 		return false;
+	channel->bytes_out += (size_t)written;
 	buffer_consume(output, (size_t)written);
 	if (!channel->has_ended)
 		channel->service->drained(channel->service_argument);

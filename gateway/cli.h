@@ -17,6 +17,7 @@
 
 struct json_object;
 struct operation;
+struct operation_field;
 
 /* What was asked for on the command line. */
 struct cli {
@@ -71,6 +72,12 @@ int cli_fail(const struct cli *cli, const struct error *err);
 /* cli_show.c: a result for a person. */
 void cli_show(const struct cli *cli, struct json_object *result);
 
+/* Objects as a table with a column for each field, and one field of an object as a line. */
+void cli_show_table(
+    const struct cli *cli, const struct operation_field *fields, struct json_object *list);
+void cli_show_field(
+    const struct cli *cli, const struct operation_field *field, struct json_object *object);
+
 /* A line "12.5 MiB of 40.0 MiB  31%" that is written over; total 0: unknown. Nothing when stderr is
  * no terminal. */
 void cli_show_progress(uint64_t done, uint64_t total, bool last);
@@ -89,6 +96,10 @@ const char *cli_option_name(char out[CLI_OPTION_MAX], const char *name);
 
 /* cli_completion.c: prints the completion script of a shell; -1 when it is not known. */
 int cli_completion(const char *shell);
+
+/* cli_admin.c: rws admin with the words behind it; returns the exit status. json: as with --json. */
+int cli_admin(char **words, bool json);
+void cli_admin_help(FILE *file);
 
 /* cli_local.c: what needs no connection. */
 int cli_ssh_config(const char *destination);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gateway/cli.h"
+#include "gateway/cli_admin.h"
 #include "gateway/operation_table.h"
 
 static void
@@ -40,7 +41,7 @@ put_first_words(void)
 			(void)printf(" %.*s", (int)length, operation->name);
 		before = length;
 	}
-	(void)printf(" ssh-config doctor completion help");
+	(void)printf(" admin ssh-config doctor completion help");
 }
 
 static void
@@ -52,6 +53,15 @@ put_second_words(const char *group)
 	for (operation = operation_table; operation->name != NULL; operation++)
 		if (strncmp(operation->name, group, length) == 0 && operation->name[length] == '.')
 			(void)printf(" %s", operation->name + length + 1);
+}
+
+static void
+put_admin_words(void)
+{
+	const struct cli_admin_command *command;
+
+	for (command = cli_admin_commands; command->name != NULL; command++)
+		(void)printf(" %s", command->name);
 }
 
 static void
@@ -72,7 +82,9 @@ print_bash(void)
 	put_second_words("snapshot");
 	(void)fputs("' -- \"$word\")) ;;\n\t'sandbox '*:2) COMPREPLY=($(compgen -W '", stdout);
 	put_second_words("sandbox");
-	(void)fputs("' -- \"$word\")) ;;\n", stdout);
+	(void)fputs("' -- \"$word\")) ;;\n\tadmin:*) COMPREPLY=($(compgen -W '", stdout);
+	put_admin_words();
+	(void)fputs(" --json --watch -s' -- \"$word\")) ;;\n", stdout);
 	for (operation = operation_table; operation->name != NULL; operation++) {
 		if (!is_listed(operation))
 			continue;
@@ -136,9 +148,12 @@ print_fish(void)
 
 	(void)fputs(
 	    "# Made by rws completion fish.\n"
-	    "complete -c rws -n __fish_use_subcommand -f -a 'snapshot sandbox ssh-config doctor "
-	    "completion help'\n",
+	    "complete -c rws -n __fish_use_subcommand -f -a 'snapshot sandbox admin ssh-config "
+	    "doctor completion help'\n"
+	    "complete -c rws -n '__fish_seen_subcommand_from admin' -f -a '",
 	    stdout);
+	put_admin_words();
+	(void)fputs("'\n", stdout);
 	for (operation = operation_table; operation->name != NULL; operation++)
 		if (is_listed(operation))
 			print_fish_operation(operation);

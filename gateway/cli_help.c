@@ -29,6 +29,7 @@ cli_help(FILE *file)
 	    "usage: rws OPERATION LOGIN@GATEWAY [OPTION...] [WORD...] [-- SSH-ARGUMENT...]\n"
 	    "       rws LOGIN@GATEWAY OPERATION ...\n"
 	    "       rws ssh-config LOGIN@GATEWAY | rws doctor | rws completion bash|zsh|fish\n"
+	    "       rws admin [OPTION...] COMMAND\n"
 	    "       rws help [OPERATION]\n\n",
 	    file);
 	for (operation = operation_table; operation->name != NULL; operation++)

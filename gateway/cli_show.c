@@ -79,8 +79,14 @@ format_time(char *out, size_t size, int64_t seconds)
 static bool
 is_time(const char *name)
 {
-	return strcmp(name, "created") == 0 || strcmp(name, "started") == 0 ||
-	       strcmp(name, "modified") == 0;
+	static const char *const names[] = { "created", "started", "modified", "since",
+		"last_used" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
 }
 
 static char *
@@ -217,8 +223,9 @@ show_row(const struct operation_field *const *columns, unsigned count, const int
 	}
 }
 
-static void
-show_table(const struct cli *cli, const struct operation_field *field, struct json_object *list)
+void
+cli_show_table(
+    const struct cli *cli, const struct operation_field *fields, struct json_object *list)
 {
 	const struct operation_field *columns[COLUMNS_MAX];
 	int widths[COLUMNS_MAX], width;
@@ -228,7 +235,7 @@ show_table(const struct cli *cli, const struct operation_field *field, struct js
 
 	if (json_object_array_length(list) == 0)
 		return;
-	count = find_columns(field->fields, columns);
+	count = find_columns(fields, columns);
 	for (i = 0; i < count; i++) {
 		widths[i] = text_width(columns[i]->name);
 		for (row = 0; row < (size_t)json_object_array_length(list); row++) {
@@ -266,8 +273,9 @@ show_paths(const struct operation_field *field, struct json_object *list)
 	}
 }
 
-static void
-show_field(const struct cli *cli, const struct operation_field *field, struct json_object *result)
+void
+cli_show_field(
+    const struct cli *cli, const struct operation_field *field, struct json_object *result)
 {
 	struct json_object *value;
 	char *text;
@@ -275,7 +283,7 @@ show_field(const struct cli *cli, const struct operation_field *field, struct js
 	value = NULL;
 	(void)json_object_object_get_ex(result, field->name, &value);
 	if (field->type == OPERATION_OBJECTS && value != NULL) {
-		show_table(cli, field, value);
+		cli_show_table(cli, field->fields, value);
 		return;
 	}
 	if (field->type == OPERATION_PATHS && value != NULL) {
@@ -357,7 +365,7 @@ cli_show(const struct cli *cli, struct json_object *result)
 	} else if (strcmp(name, "snapshot.export") != 0) {
 		for (field = cli->operation->result; field->name != NULL; field++)
 			if (strcmp(field->name, "truncated") != 0)
-				show_field(cli, field, result);
+				cli_show_field(cli, field, result);
 	}
 	if (strcmp(name, "exec") != 0 && json_get_boolean(result, "truncated", false))
 		(void)fputs("rws: there is more\n", stderr);

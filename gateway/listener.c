@@ -7,8 +7,8 @@
  * Descriptors: standard ones, the listening sockets, a socket to each process it started.
  * Secrets: the configuration, provider credentials included, to hand each worker its own.
  * Reaches: the configuration, the host keys, the state directory; no host.
- * Messages: see listener_session.c, listener_auth.c and listener_worker.c. It parses nothing that
- *	comes from the network: sockets are passed on unread, requests to log in unopened.
+ * Messages: see listener_session.c, listener_auth.c, listener_worker.c and listener_admin.h. It parses
+ *	nothing that comes from the network: sockets are passed on unread, requests to log in unopened.
  * Ends: on SIGTERM or SIGINT, once its sessions have ended or drain_grace is over.
  */
 #include <arpa/inet.h>
@@ -37,6 +37,7 @@
 #include "core/base/memory.h"
 #include "core/base/option.h"
 #include "gateway/listener.h"
+#include "gateway/listener_admin.h"
 #include "gateway/listener_state.h"
 #include "keys/hostkey.h"
 
@@ -292,19 +293,16 @@ reap(struct listener *self)
 	listener_check_drained(self);
 }
 
-/* Reads the configuration anew; what is wrong with it is logged and the old one stays. */
-static void
-reload(struct listener *self)
+int
+listener_reload(struct listener *self, struct error *err)
 {
 	struct conf *fresh;
-	struct error err;
 
-	fresh = listener_load_conf(self->path, self->overrides, &err);
-	if (fresh == NULL || listener_check_conf(fresh, &err) != 0 ||
-	    hostkey_ensure(settings_text(conf_global(fresh), "host_keys"), &err) != 0) {
-		log_error("not reloaded: %s", err.message);
+	fresh = listener_load_conf(self->path, self->overrides, err);
+	if (fresh == NULL || listener_check_conf(fresh, err) != 0 ||
+	    hostkey_ensure(settings_text(conf_global(fresh), "host_keys"), err) != 0) {
 		conf_free(fresh);
-		return;
+		return error_wrap(err, "not reloaded");
 	}
 	conf_free(self->conf);
 	self->conf = fresh;
@@ -312,6 +310,7 @@ reload(struct listener *self)
 	listener_drop_spares(self);
 	listener_fill_spares(self);
 	log_info("reloaded: new connections and workspaces use the new configuration");
+	return 0;
 }
 
 /* Each step is harder than the one before: tell, disconnect, kill. */
@@ -345,8 +344,8 @@ listener_check_drained(struct listener *self)
 		loop_stop(self->loop);
 }
 
-static void
-drain(struct listener *self)
+void
+listener_drain(struct listener *self)
 {
 	int64_t grace;
 
@@ -370,15 +369,16 @@ signal_ready(void *argument, unsigned events)
 {
 	struct listener *self = argument;
 	struct signalfd_siginfo info;
+	struct error err;
 
 	(void)events;
 	while (read(self->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(self);
-		else if (info.ssi_signo == SIGHUP)
-			reload(self);
-		else
-			drain(self);
+		else if (info.ssi_signo != SIGHUP)
+			listener_drain(self);
+		else if (listener_reload(self, &err) != 0)
+			log_error("%s", err.message);
 	}
 }
 
@@ -484,7 +484,8 @@ enter(struct listener *self, struct error *err)
 		return -1;
 	self->worker_program = process_open_program("rwsd-worker", err);
 	if (self->worker_program < 0 || confine_enter(&confine, err) != 0 ||
-	    watch_signals(self, err) != 0 || open_sockets(self, err) != 0)
+	    watch_signals(self, err) != 0 || listener_admin_open(self, err) != 0 ||
+	    open_sockets(self, err) != 0)
 		return -1;
 	return listener_start_auth(self, err);
 }
@@ -493,6 +494,7 @@ static void
 leave(struct listener *self)
 {
 	close_sockets(self);
+	listener_admin_close(self);
 	loop_timer_free(self->drain);
 	loop_timer_free(self->accept_again);
 	loop_timer_free(self->auth_again);
@@ -515,6 +517,7 @@ listener_main(struct conf *conf, const char *path, char *const *overrides)
 	listener.overrides = overrides;
 	if (enter(&listener, &err) != 0) {
 		log_error("%s", err.message);
+		listener_admin_close(&listener);
 		return 1;
 	}
 	listener_fill_spares(&listener);

@@ -20,6 +20,16 @@
 #define AUTH_LIFE_MIN 2000
 
 static void
+note_login(struct session_entry *session, const struct auth_result *result)
+{
+	session->workspace = memory_text(result->workspace);
+	session->key = memory_text(result->fingerprint);
+	log_info("connection %llu from %s logs in as %s with %s",
+	    (unsigned long long)result->connection, session->address, result->workspace,
+	    result->fingerprint);
+}
+
+static void
 answer(struct listener *listener, const struct auth_result *result)
 {
 	struct auth_answer reply = { .worker = -1 };
@@ -38,9 +48,7 @@ answer(struct listener *listener, const struct auth_result *result)
 		if (reply.worker < 0)
 			log_error("workspace %s: %s", result->workspace, err.message);
 		else
-			log_info("connection %llu from %s logs in as %s with %s",
-			    (unsigned long long)result->connection, session->address,
-			    result->workspace, result->fingerprint);
+			note_login(session, result);
 	}
 	listener_answer_session(session, &reply);
 }

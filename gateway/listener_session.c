@@ -6,15 +6,18 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "conf/conf.h"
+#include "core/admin_protocol.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/message.h"
 #include "core/base/option.h"
 #include "core/base/peer.h"
+#include "gateway/listener_admin.h"
 #include "gateway/listener_state.h"
 #include "keys/hostkey.h"
 
@@ -94,6 +97,9 @@ static const struct peer_rule session_rules[] = {
 	{ MESSAGE_CONNECTION, "CONNECTION", 0, NULL },
 	{ MESSAGE_AUTH_ANSWER, "AUTH_ANSWER", 0, NULL },
 	{ MESSAGE_DRAIN, "DRAIN", 0, NULL },
+	{ MESSAGE_SESSION_REPORT, "SESSION_REPORT", 1, listener_admin_take_session },
+	{ MESSAGE_SESSION_ASK, "SESSION_ASK", 0, NULL },
+	{ MESSAGE_SESSION_DISCONNECT, "SESSION_DISCONNECT", 0, NULL },
 	{ 0, NULL, 0, NULL },
 };
 
@@ -209,6 +215,8 @@ listener_start_session(struct listener *listener, int fd, const char *address, u
 	count(listener, session, 1);
 	session->connection = ++listener->last_connection;
 	(void)snprintf(session->address, sizeof(session->address), "%s", address);
+	session->port = port;
+	session->since = (int64_t)time(NULL);
 	connection.number = session->connection;
 	connection.fd = fd;
 	connection.address = session->address;
@@ -255,7 +263,10 @@ listener_end_session(struct session_entry *session)
 	*place = session->next;
 	count(listener, session, -1);
 	listener_detach(session);
+	listener_admin_session_gone(session);
 	peer_free(session->peer);
+	memory_free(session->workspace);
+	memory_free(session->key);
 	memory_free(session);
 	listener_check_drained(listener);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the files of the listener share: listener.c (life, sockets, signals), listener_session.c,
- * listener_worker.c and listener_auth.c (the processes it starts, a file for each kind).
+ * listener_worker.c and listener_auth.c (the processes it starts, a file for each kind), and those of
+ * listener_admin.h.
  */
 #ifndef GATEWAY_LISTENER_STATE_H
 #define GATEWAY_LISTENER_STATE_H
@@ -14,6 +15,7 @@
 #include "core/base/process.h"
 #include "core/protocol.h"
 
+struct admin;
 struct conf;
 struct error;
 struct loop;
@@ -37,8 +39,12 @@ struct worker_entry {
 	struct peer *peer; /* NULL once its socket is closed, until its process has ended */
 	char *login;
 	char *workspace;
+	char *driver;
 	unsigned sessions;
-	bool leaving; /* was told to end */
+	unsigned acts; /* of the operator's under way */
+	int64_t since; /* s of the epoch */
+	int64_t asked; /* loop_now of an unanswered question, 0 for none: listener_admin_list.c */
+	bool leaving;  /* was told to end */
 	struct waiting *waiting;
 };
 
@@ -52,6 +58,10 @@ struct session_entry {
 	bool logged_in;
 	uint64_t connection;
 	char address[ADDRESS_TEXT_MAX];
+	uint32_t port;
+	int64_t since;               /* s of the epoch */
+	int64_t asked;               /* as a worker's */
+	char *workspace, *key;       /* from the login on; key: its fingerprint */
 	struct worker_entry *worker; /* NULL before the login, and once it is gone */
 };
 
@@ -81,6 +91,8 @@ struct listener {
 	int64_t auth_started;          /* loop_now */
 	struct loop_timer *auth_again; /* until the next one is started */
 
+	struct admin *admin; /* listener_admin.c */
+
 	bool draining;
 	struct loop_timer *drain;
 	unsigned drain_steps;
@@ -101,6 +113,11 @@ void listener_end_session(struct session_entry *session);
 unsigned listener_count_source(const struct listener *listener, const char *address);
 
 /* listener_worker.c */
+/* The worker of that workspace, which may be leaving, or NULL. */
+struct worker_entry *listener_find_worker(struct listener *listener, const char *workspace);
+/* Starts one where there is none. */
+struct worker_entry *listener_start_worker(
+    struct listener *listener, const char *login, const char *workspace, struct error *err);
 /* Brings a session that logged in to its workspace's worker. Returns the session's end of their socket, or -1. */
 int listener_attach(struct listener *listener, const struct auth_result *result, struct error *err);
 /* The worker that a session was attached to lost it. */
@@ -118,5 +135,9 @@ bool listener_auth_exited(struct listener *listener, pid_t pid);
 
 /* listener.c: after a session or worker has gone, while draining. */
 void listener_check_drained(struct listener *self);
+/* Reads the configuration anew; on failure the old one stays. */
+int listener_reload(struct listener *self, struct error *err);
+/* Goes down once all sessions have; the second call ends them. */
+void listener_drain(struct listener *self);
 
 #endif

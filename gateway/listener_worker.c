@@ -8,9 +8,11 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "conf/conf.h"
+#include "core/admin_protocol.h"
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -18,6 +20,7 @@
 #include "core/base/message.h"
 #include "core/base/option.h"
 #include "core/base/peer.h"
+#include "gateway/listener_admin.h"
 #include "gateway/listener_state.h"
 
 static void end_worker(struct worker_entry *worker);
@@ -40,7 +43,7 @@ take_idle(void *argument, struct message *message, struct error *err)
 	if (worker_idle_decode(message, err) != 0)
 		return -1;
 	/* A session may have been attached while the question was on its way. */
-	if (worker->sessions == 0 && !worker->leaving)
+	if (worker->sessions == 0 && worker->acts == 0 && !worker->leaving)
 		send_drain(worker, true);
 	return 0;
 }
@@ -50,6 +53,10 @@ static const struct peer_rule worker_rules[] = {
 	{ MESSAGE_WORKER_CONFIGURE, "WORKER_CONFIGURE", 0, NULL },
 	{ MESSAGE_WORKER_ATTACH, "WORKER_ATTACH", 0, NULL },
 	{ MESSAGE_DRAIN, "DRAIN", 0, NULL },
+	{ MESSAGE_WORKER_REPORT, "WORKER_REPORT", 1, listener_admin_take_worker },
+	{ MESSAGE_WORKER_DONE, "WORKER_DONE", 1, listener_admin_take_done },
+	{ MESSAGE_WORKER_ASK, "WORKER_ASK", 0, NULL },
+	{ MESSAGE_WORKER_ACT, "WORKER_ACT", 0, NULL },
 	{ 0, NULL, 0, NULL },
 };
 
@@ -105,7 +112,7 @@ send_configure(struct worker_entry *worker, size_t login, struct error *err)
 	configure.workspace = worker->workspace;
 	configure.instance = memory_text_format(
 	    "%s/%s", settings_text(conf_global(listener->conf), "gateway"), worker->workspace);
-	configure.driver = memory_text(settings_text(conf_login(listener->conf, login), "driver"));
+	configure.driver = memory_text(worker->driver);
 	worker_configure_encode(&message, &configure);
 	settings_put(&message, conf_login(listener->conf, login));
 	peer_send(worker->peer, &message);
@@ -114,8 +121,9 @@ send_configure(struct worker_entry *worker, size_t login, struct error *err)
 	return 0;
 }
 
-static struct worker_entry *
-start_worker(struct listener *listener, const char *login, const char *workspace, struct error *err)
+struct worker_entry *
+listener_start_worker(
+    struct listener *listener, const char *login, const char *workspace, struct error *err)
 {
 	struct worker_entry *worker;
 	char *title;
@@ -138,6 +146,9 @@ start_worker(struct listener *listener, const char *login, const char *workspace
 	worker->pid = pid;
 	worker->login = memory_text(login);
 	worker->workspace = memory_text(workspace);
+	worker->driver = memory_text(
+	    settings_text(conf_login(listener->conf, (size_t)index), "driver"));
+	worker->since = (int64_t)time(NULL);
 	worker->peer = peer_new(
 	    listener->loop, control, "listener", "worker", &worker_events, worker);
 	worker->next = listener->workers;
@@ -151,8 +162,8 @@ start_worker(struct listener *listener, const char *login, const char *workspace
 	return worker;
 }
 
-static struct worker_entry *
-find_worker(struct listener *listener, const char *workspace)
+struct worker_entry *
+listener_find_worker(struct listener *listener, const char *workspace)
 {
 	struct worker_entry *worker;
 
@@ -198,9 +209,9 @@ listener_attach(struct listener *listener, const struct auth_result *result, str
 	int pair[2];
 
 	session = listener_find_session(listener, result->connection);
-	worker = find_worker(listener, result->workspace);
+	worker = listener_find_worker(listener, result->workspace);
 	if (worker == NULL)
-		worker = start_worker(listener, result->login, result->workspace, err);
+		worker = listener_start_worker(listener, result->login, result->workspace, err);
 	if (session == NULL || worker == NULL || descriptor_pair(pair, err) != 0)
 		return -1;
 	attach.connection = result->connection;
@@ -230,7 +241,7 @@ serve_waiting(struct listener *listener, struct worker_entry *gone)
 
 	worker = NULL;
 	if (gone->waiting != NULL && !listener->draining) {
-		worker = start_worker(listener, gone->login, gone->workspace, &err);
+		worker = listener_start_worker(listener, gone->login, gone->workspace, &err);
 		if (worker == NULL)
 			log_error("start a worker for %s: %s", gone->workspace, err.message);
 	}
@@ -269,9 +280,11 @@ end_worker(struct worker_entry *worker)
 	for (session = listener->sessions; session != NULL; session = session->next)
 		if (session->worker == worker)
 			session->worker = NULL;
+	listener_admin_worker_gone(worker);
 	peer_free(worker->peer);
 	memory_free(worker->login);
 	memory_free(worker->workspace);
+	memory_free(worker->driver);
 	memory_free(worker);
 	listener_check_drained(listener);
 }

@@ -43,6 +43,9 @@ static const struct operation_field info_result[] = {
 	FIELD("root", OPERATION_PATH, false, "The root directory, absolute in the sandbox."),
 	FIELD("shell", OPERATION_TEXT, true, "The login shell."),
 	FIELD("busy", OPERATION_BOOLEAN, true, "Does a command run, or has one left processes?"),
+	FIELD("sessions", OPERATION_NUMBER, true, "Connections that use the workspace."),
+	FIELD("commands", OPERATION_NUMBER, true,
+	    "Commands of theirs that run or have left processes."),
 	FIELD("version", OPERATION_TEXT, true, "Of the gateway."),
 	END,
 };
@@ -387,7 +390,7 @@ static const struct operation_field export_result[] = {
 
 const struct operation operation_table[] = {
 	{ "info", "About the workspace",
-	    "Says which sandbox the login has, where its root is and whether a command runs.",
+	    "Says which sandbox the login has, where its root is and who uses it.",
 	    OPERATION_READ_ONLY | OPERATION_IDEMPOTENT, nothing, info_result, "" },
 	{ "exec", "Run a command",
 	    "Runs a command in the workspace and gives its exit code and output. Give either command, a "

@@ -2,6 +2,7 @@
 /* info, and the sandbox's life on request. All begin with a sandbox that is there. */
 #include <json-c/json.h>
 
+#include "core/admin_protocol.h"
 #include "core/base/error.h"
 #include "core/base/memory.h"
 #include "core/driver.h"
@@ -114,6 +115,7 @@ tell_info(struct request *request)
 {
 	struct workspace *workspace = request->workspace;
 	const char *root = workspace_root(workspace);
+	struct worker_report report;
 	struct json_object *result;
 	size_t length;
 
@@ -126,6 +128,10 @@ tell_info(struct request *request)
 	json_put_bytes(result, "root", root, length);
 	json_put_text(result, "shell", workspace_shell(workspace));
 	json_put_boolean(result, "busy", workspace_busy(workspace));
+	workspace_describe(workspace, &report);
+	json_put_number(result, "sessions", link_count(request->call->rpc->worker));
+	json_put_number(result, "commands", report.commands);
+	worker_report_free(&report);
 	json_put_text(result, "version", RWSD_VERSION);
 	succeed(request, result);
 }

@@ -57,6 +57,10 @@ help(char **words)
 		cli_help(stdout);
 		return 0;
 	}
+	if (strcmp(words[0], "admin") == 0) {
+		cli_admin_help(stdout);
+		return 0;
+	}
 	if (strcmp(words[0], "manual") == 0) {
 		cli_help_manual(stdout);
 		return 0;
@@ -70,7 +74,7 @@ help(char **words)
 	return 0;
 }
 
-/* What needs no gateway: its exit status, or -1 when it is something else. */
+/* What needs no login at a gateway: its exit status, or -1 when it is something else. */
 static int
 run_local(char **words)
 {
@@ -80,6 +84,10 @@ run_local(char **words)
 		return help(words + 1);
 	if (strcmp(words[0], "--version") == 0)
 		return printf("rws %s\n", RWSD_VERSION) < 0;
+	if (strcmp(words[0], "admin") == 0)
+		return cli_admin(words + 1, false);
+	if (strcmp(words[0], "--json") == 0 && words[1] != NULL && strcmp(words[1], "admin") == 0)
+		return cli_admin(words + 2, true);
 	if (strcmp(words[0], "doctor") == 0)
 		return cli_doctor();
 	if (strcmp(words[0], "ssh-config") == 0)

@@ -9,8 +9,8 @@
  *	(read and closed), the connection, the worker's socket, the descriptors of commands.
  * Secrets: the host keys. Never a provider's credential.
  * Reaches: no file and no host.
- * Messages: from the listener SESSION_START, HOST_KEY, CONNECTION, AUTH_ANSWER, DRAIN; to it
- *	AUTH_REQUEST; with the worker COMMAND_*.
+ * Messages: from the listener SESSION_*, HOST_KEY, CONNECTION, AUTH_ANSWER, DRAIN; to it AUTH_REQUEST
+ *	and SESSION_REPORT; with the worker COMMAND_*.
  * Ends: with the connection; when the listener is gone; when the login takes too long.
  *
  * One loop (core/base/loop.h) waits for everything. libssh is driven from it: after each wait
@@ -27,6 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/admin_protocol.h"
 #include "core/base/confine.h"
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
@@ -249,6 +250,10 @@ static const struct peer_rule listener_rules[] = {
 	{ MESSAGE_AUTH_ANSWER, "AUTH_ANSWER", SESSION_LOGGING_IN, session_auth_take_answer },
 	{ MESSAGE_DRAIN, "DRAIN",
 	    SESSION_WAITING | SESSION_EXCHANGING | SESSION_LOGGING_IN | SESSION_OPEN, take_drain },
+	{ MESSAGE_SESSION_ASK, "SESSION_ASK", SESSION_LOGGING_IN | SESSION_OPEN, session_take_ask },
+	{ MESSAGE_SESSION_REPORT, "SESSION_REPORT", 0, NULL },
+	{ MESSAGE_SESSION_DISCONNECT, "SESSION_DISCONNECT",
+	    SESSION_EXCHANGING | SESSION_LOGGING_IN | SESSION_OPEN, session_take_disconnect },
 	{ 0, NULL, 0, NULL },
 };
 

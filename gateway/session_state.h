@@ -79,6 +79,7 @@ struct session {
 	struct channel *closing; /* wait for the client to close them too */
 	unsigned channel_count;  /* of both */
 	unsigned refusals;       /* told in the log */
+	uint32_t last_channel;   /* number that the operator sees */
 	uint32_t last_command;
 	struct session_file *files; /* session_files.c: requests that are with the worker */
 	uint32_t last_file;
@@ -103,6 +104,10 @@ void session_send_worker(struct session *self, struct message *message);
  * and answers whatever the client sends.
  */
 uint64_t session_unsent(const struct session *self);
+
+/* session_report.c: what the operator asks for (rws admin). */
+int session_take_ask(void *argument, struct message *message, struct error *err);
+int session_take_disconnect(void *argument, struct message *message, struct error *err);
 
 /* session_auth.c: takes the requests that have arrived; called after each round of packets. */
 void session_auth_advance(struct session *session);

@@ -10,16 +10,18 @@
  *	directory, and a socket to each session.
  * Secrets: the provider credentials of this one login.
  * Reaches: the workspace's own directory; the provider's hosts.
- * Messages: from the listener WORKER_CONFIGURE, WORKER_ATTACH, DRAIN; to it WORKER_IDLE; with
- *	sessions COMMAND_* (worker_link.c).
+ * Messages: from the listener WORKER_CONFIGURE, WORKER_ATTACH, DRAIN; to it WORKER_IDLE; what the
+ *	operator wants (worker_admin.c); with sessions COMMAND_* (worker_link.c).
  * Ends: when the listener says so, after nothing has used the workspace for idle_timeout; when the
  *	listener is gone and the last session with it.
  */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "conf/conf.h"
+#include "core/admin_protocol.h"
 #include "core/base/confine.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -91,21 +93,44 @@ leave(bool dispose)
 static void
 idle_expired(void *argument)
 {
+	(void)argument;
+	worker_offer_end(&worker);
+}
+
+void
+worker_offer_end(struct worker *self)
+{
 	struct message message;
 
-	(void)argument;
-	if (worker.links != NULL || state.listener == NULL)
+	if (self->links != NULL || self->acts != NULL || state.listener == NULL)
 		return;
 	worker_idle_encode(&message);
 	peer_send(state.listener, &message);
 }
 
+bool
+worker_leaves(const struct worker *self)
+{
+	(void)self;
+	return state.stage == WORKER_LEAVING;
+}
+
+void
+worker_tell_listener(struct message *message)
+{
+	if (state.listener != NULL)
+		peer_send(state.listener, message);
+	else
+		message_free(message);
+}
+
 void
 worker_links_changed(struct worker *self)
 {
+	self->last_used = (int64_t)time(NULL);
 	if (state.stage != WORKER_SERVING)
 		return;
-	if (self->links != NULL)
+	if (self->links != NULL || self->acts != NULL)
 		loop_timer_stop(state.idle);
 	else if (state.listener == NULL)
 		leave(false);
@@ -193,6 +218,10 @@ static const struct peer_rule rules[] = {
 	{ MESSAGE_WORKER_ATTACH, "WORKER_ATTACH", WORKER_SERVING, take_attach },
 	{ MESSAGE_DRAIN, "DRAIN", WORKER_SERVING | WORKER_LEAVING, take_drain },
 	{ MESSAGE_WORKER_IDLE, "WORKER_IDLE", 0, NULL },
+	{ MESSAGE_WORKER_ASK, "WORKER_ASK", WORKER_SERVING | WORKER_LEAVING, worker_take_ask },
+	{ MESSAGE_WORKER_REPORT, "WORKER_REPORT", 0, NULL },
+	{ MESSAGE_WORKER_ACT, "WORKER_ACT", WORKER_SERVING | WORKER_LEAVING, worker_take_act },
+	{ MESSAGE_WORKER_DONE, "WORKER_DONE", 0, NULL },
 	{ 0, NULL, 0, NULL },
 };
 
@@ -225,7 +254,7 @@ run(struct error *err)
 	state.idle = loop_timer_new(worker.loop, idle_expired, NULL);
 	state.give_up = loop_timer_new(worker.loop, give_up, NULL);
 	state.listener = peer_new(
-	    worker.loop, PROCESS_CONTROL_FD, "worker", "listener", &events, NULL);
+	    worker.loop, PROCESS_CONTROL_FD, "worker", "listener", &events, &worker);
 	peer_set_state(state.listener, WORKER_EMPTY);
 	return loop_run(worker.loop, err);
 }
@@ -246,6 +275,7 @@ main(int argc, char **argv)
 	if (result != 0)
 		log_error("%s", err.message);
 	link_close_all(&worker);
+	worker_free_acts(&worker);
 	job_free_all(&worker);
 	workspace_free(worker.workspace);
 	settings_free(worker.settings);

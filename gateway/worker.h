@@ -3,10 +3,13 @@
 #ifndef GATEWAY_WORKER_H
 #define GATEWAY_WORKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/protocol.h"
 
+struct act;
 struct error;
 struct job;
 struct link;
@@ -24,15 +27,31 @@ struct worker {
 	struct link *links; /* the sessions attached to it */
 	struct job *jobs;   /* what exec started; rpc_job.c */
 	uint32_t last_job;
+	struct act *acts;  /* what the operator asked for; worker_admin.c */
+	int64_t last_used; /* s of the epoch: when a session last came or went */
 };
 
 /* worker_link.c: a session's end of the worker; takes over attach->fd and the restrictions. */
 void link_open(struct worker *worker, struct worker_attach *attach);
+/* How many there are. */
+unsigned link_count(const struct worker *worker);
 /* Closes all; their commands are ended. */
 void link_close_all(struct worker *worker);
 
-/* worker.c: a link was opened or closed: idle time starts or stops. */
+/* worker.c: a link or an act began or ended: idle time starts or stops. */
 void worker_links_changed(struct worker *self);
+
+/* worker.c: asks the listener at once whether the process may end. */
+void worker_offer_end(struct worker *self);
+bool worker_leaves(const struct worker *self);
+
+/* worker.c: frees the message; without a listener nobody is told. */
+void worker_tell_listener(struct message *message);
+
+/* worker_admin.c: messages of the listener on behalf of rws admin. */
+int worker_take_ask(void *argument, struct message *message, struct error *err);
+int worker_take_act(void *argument, struct message *message, struct error *err);
+void worker_free_acts(struct worker *worker);
 
 /*
  * worker_files.c: the file operations of one session. They answer through peer, and are given up by

@@ -425,6 +425,18 @@ link_open(struct worker *worker, struct worker_attach *attach)
 	worker_links_changed(worker);
 }
 
+unsigned
+link_count(const struct worker *worker)
+{
+	const struct link *link;
+	unsigned count;
+
+	count = 0;
+	for (link = worker->links; link != NULL; link = link->next)
+		count++;
+	return count;
+}
+
 void
 link_close_all(struct worker *worker)
 {

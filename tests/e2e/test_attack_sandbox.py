@@ -110,7 +110,8 @@ ESCAPES = {
     "descriptors": "ls -l /proc/self/fd | grep -E -v 'pipe:|/proc/|^total'",
     "sockets": "tail -n +2 /proc/net/unix",
     "network": "tail -n +3 /proc/net/dev | grep -v lo:",
-    "state": "find / /home /tmp /var /run -xdev '(' -name 'rwsd*' -o -name host_keys -o -name workspaces ')'",
+    "state": "find / /home /tmp /var /run -xdev "
+    "'(' -name 'rwsd*' -o -name host_keys -o -name workspaces -o -name admin.sock ')'",
     "memory of init": "python3 -c 'import ctypes; print(ctypes.CDLL(None).ptrace(16, 1, 0, 0))' | grep -v -e -1",
 }
 
