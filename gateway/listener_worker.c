@@ -18,6 +18,7 @@
 #include "core/base/message.h"
 #include "core/base/option.h"
 #include "core/base/peer.h"
+#include "core/record_protocol.h"
 #include "gateway/listener_state.h"
 
 static void end_worker(struct worker_entry *worker);
@@ -50,6 +51,8 @@ static const struct peer_rule worker_rules[] = {
 	{ MESSAGE_WORKER_CONFIGURE, "WORKER_CONFIGURE", 0, NULL },
 	{ MESSAGE_WORKER_ATTACH, "WORKER_ATTACH", 0, NULL },
 	{ MESSAGE_DRAIN, "DRAIN", 0, NULL },
+	{ MESSAGE_WORKER_RECORDS, "WORKER_RECORDS", 0, NULL },
+	{ MESSAGE_WORKER_RECLAIM, "WORKER_RECLAIM", 0, NULL },
 	{ 0, NULL, 0, NULL },
 };
 
@@ -147,6 +150,7 @@ start_worker(struct listener *listener, const char *login, const char *workspace
 		end_worker(worker);
 		return NULL;
 	}
+	listener_record_worker(worker);
 	log_info("worker %ld of %s started", (long)pid, workspace);
 	return worker;
 }
@@ -313,4 +317,28 @@ listener_drain_workers(struct listener *listener)
 	for (worker = listener->workers; worker != NULL; worker = worker->next)
 		if (!worker->leaving && worker->peer != NULL)
 			send_drain(worker, false);
+}
+
+void
+listener_reclaim(struct listener *listener, const char *login, const char *instance)
+{
+	struct worker_entry *worker;
+	struct message message;
+	struct error err;
+	char *workspace;
+
+	workspace = memory_text_format(
+	    "%s%s%s", login, instance[0] == '\0' || instance[0] == '=' ? "" : "+", instance);
+	if (find_worker(listener, workspace) != NULL || conf_login_find(listener->conf, login) < 0)
+		goto out;
+	log_info("workspace %s is idle, and no gateway has it: disposing of it", workspace);
+	worker = start_worker(listener, login, workspace, &err);
+	if (worker == NULL) {
+		log_error("workspace %s: %s", workspace, err.message);
+		goto out;
+	}
+	message_start(&message, MESSAGE_WORKER_RECLAIM);
+	peer_send(worker->peer, &message);
+out:
+	memory_free(workspace);
 }

@@ -3,6 +3,7 @@
 #ifndef GATEWAY_WORKER_H
 #define GATEWAY_WORKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/protocol.h"
@@ -16,6 +17,7 @@ struct message;
 struct peer;
 struct settings;
 struct workspace;
+struct workspace_records;
 
 struct worker {
 	struct loop *loop;
@@ -33,6 +35,17 @@ void link_close_all(struct worker *worker);
 
 /* worker.c: a link was opened or closed: idle time starts or stops. */
 void worker_links_changed(struct worker *self);
+
+/*
+ * worker_records.c: what the workspace is given to keep its records with. open takes over a socket to a
+ * records process, each time there is a new one; use says whether there are sessions; close waits a moment
+ * until all is told.
+ */
+extern const struct workspace_records worker_records;
+void worker_records_init(struct worker *worker);
+void worker_records_open(struct worker *worker, int fd);
+void worker_records_use(bool is_used);
+void worker_records_close(void);
 
 /*
  * worker_files.c: the file operations of one session. They answer through peer, and are given up by
