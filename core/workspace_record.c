@@ -120,9 +120,15 @@ workspace_record_found(struct workspace *workspace, bool is_attached)
 {
 	const struct workspace_records *records = workspace->setup.records;
 
-	if (records != NULL)
-		records->ready(workspace->setup.records_argument, workspace->id,
-		    !is_attached && attached_id(workspace) == NULL);
+	if (records == NULL)
+		return;
+	records->ready(workspace->setup.records_argument, workspace->id,
+	    !is_attached && attached_id(workspace) == NULL);
+	/* A sandbox that the login names has no others. */
+	if (is_attached && workspace->in_doubt) {
+		workspace->in_doubt = false;
+		records->settled(workspace->setup.records_argument);
+	}
 }
 
 void

@@ -87,7 +87,7 @@ refuse_claim(struct client *client, const struct error *err)
 	struct record_claimed claimed = { .failed = true, .failure = *err };
 
 	/* Where the database is, and what ails it, is for the log. */
-	if (err->code == ERROR_UNAVAILABLE)
+	if (err->code != ERROR_DENIED && err->code != ERROR_NOT_FOUND)
 		error_set(&claimed.failure, ERROR_UNAVAILABLE,
 		    "the gateway's records cannot be reached; try again later");
 	log_failure(client, "claim", err);
