@@ -18,7 +18,7 @@
  * ms after a start in doubt at which we look for a second sandbox of ours: a provider may take a while
  * to show what it was asked for by somebody who is dead by now.
  */
-static const int64_t settle_delays[] = { 2000, 10000, 60000 };
+static const int64_t settle_delays[] = { 2000, 10000, 45000 };
 
 #define SETTLE_LOOKS (sizeof(settle_delays) / sizeof(settle_delays[0]))
 

@@ -23,6 +23,12 @@ struct store;
 #define STORE_LEASE 30000
 #define STORE_RENEWAL (STORE_LEASE / 3)
 
+/*
+ * ms for a create, whose worker was killed, to come true or not. While a record is that young in its
+ * doubt it is not forgotten: it says that there may be a sandbox of this label.
+ */
+#define STORE_DOUBT 60000
+
 /* Which workspace. All texts are kept. */
 struct store_key {
 	const char *login;

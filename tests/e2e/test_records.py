@@ -11,6 +11,7 @@ import pytest
 from clients import ssh, ssh_start
 from gateway import BUILD, children, processes, wait_until
 from records import Postgres, sqlite_records
+from rws_client import Rws, RwsError
 from test_records_crash import SETTLED, kill_all, kill_records
 
 DRIVERS = ("e2b",)
@@ -165,6 +166,39 @@ def test_the_records_process_has_few_rights(make_gateway):
         assert "Uid:\t0" not in status
 
 
+# Waiting for a sandbox
+
+
+def test_ctrl_c_ends_the_wait_for_a_sandbox(make_gateway, provider):
+    gateway = make_gateway()
+    provider.config(create_ms=5000)
+    with ssh_start(gateway, "-tt", "cat") as client:
+        wait_until(lambda: creates(provider), what="the create")
+        client.stdin.write(b"typed ahead\x03")
+        client.stdin.flush()
+        out, errors = client.communicate(timeout=4)
+        assert client.returncode == 255
+        assert b"rws: ABORTED: " in out + errors
+    # What was begun is not begun again.
+    assert ssh(gateway, "true").returncode == 0
+    assert creates(provider) == 1
+
+
+def test_a_ctrl_c_for_a_command_without_a_terminal_is_its_input(make_gateway, provider):
+    gateway = make_gateway()
+    provider.config(create_ms=500)
+    assert ssh(gateway, "cat", stdin=b"a\x03b").stdout == b"a\x03b"
+
+
+def test_a_provider_that_does_not_answer_is_told_of_in_time(make_gateway, provider):
+    gateway = make_gateway(logins={"sandbox": {"request_timeout": "1s"}})
+    provider.fault("/sandboxes$", {"delay_ms": 60000}, count=0)
+    done = ssh(gateway, "-tt", "true", timeout=60)
+    assert done.returncode == 255
+    assert b"starting sandbox..." in done.stdout + done.stderr
+    assert b"rws: " in done.stdout + done.stderr
+
+
 # The database
 
 
@@ -192,9 +226,10 @@ def test_the_password_of_the_database_shows_nowhere(make_shared, postgres):
     postgres.sql("ALTER USER rwsd PASSWORD 'another one'")
     try:
         gateway.end()
+        seen = gateway.log_length()
         gateway.start()
         assert ssh(gateway, "true").returncode == 255
-        gateway.wait_log("password authentication failed")
+        gateway.wait_log("password authentication failed", 20, seen)
     finally:
         # The one connection that is let in: by the server's own socket, as its own user.
         postgres.reset_password()
@@ -251,6 +286,30 @@ def test_a_sandbox_is_idle_only_when_no_gateway_uses_it(make_shared, provider):
         assert client.stdout.readline() == b"still here\n"
         assert client.wait(30) == 0
     wait_until(lambda: not provider.sandboxes(), timeout=90, what="its disposal")
+
+
+def test_a_command_of_another_gateway_makes_the_workspace_busy(make_shared):
+    one, two = make_shared(), make_shared()
+    with ssh_start(one, "echo x >file; echo ready; cat") as client, Rws(two) as rws:
+        assert client.stdout.readline() == b"ready\n"
+        for method, parameters in (("remove", {"path": "file"}), ("rename", {"path": "file", "to": "other"})):
+            with pytest.raises(RwsError) as refused:
+                rws.call(method, **parameters)
+            assert refused.value.code == "BUSY"
+        client.stdin.close()
+        assert client.wait(30) == 0
+        wait_until(lambda: not is_busy(rws), what="the end of the command")
+        assert rws.call("remove", path="other")
+
+
+def is_busy(rws):
+    """Tries to rename the file; what is left of a command takes a moment to go."""
+    try:
+        rws.call("rename", path="file", to="other")
+    except RwsError as error:
+        assert error.code == "BUSY", error
+        return True
+    return False
 
 
 def test_a_gateway_that_vanishes_while_it_creates_blocks_the_other_for_half_a_minute(

@@ -377,6 +377,26 @@ what_a_vanished_gateway_used_is_found_once_it_is_idle(void **state)
 }
 
 static void
+a_record_in_doubt_is_kept_until_the_doubt_is_old(void **state)
+{
+	struct error err;
+
+	(void)state;
+	expect_claim(fixture.one, &key, &use, NULL, false);
+	assert_int_equal(store_leave(fixture.one, &key, &err), 0);
+	expect_claim(fixture.two, &key, &use, NULL, true);
+	tell_ready(fixture.two, &key, second_id);
+	assert_true(may_release(fixture.two, true));
+	assert_int_equal(store_released(fixture.two, &key, RECORD_DESTROYED, &err), 0);
+	/* What the first one asked for may come true yet: whoever comes next looks for it. */
+	expect_claim(fixture.two, &key, &reclaim, NULL, true);
+	change("UPDATE rwsd_workspaces SET doubt = 1");
+	expect_claim(fixture.two, &key, &reclaim, NULL, true);
+	assert_int_equal(store_released(fixture.two, &key, RECORD_DESTROYED, &err), 0);
+	expect_claim(fixture.one, &key, &use, NULL, false);
+}
+
+static void
 reclaiming_what_is_gone_makes_nothing(void **state)
 {
 	struct record_claimed claimed;
@@ -477,6 +497,7 @@ main(void)
 		TEST(a_login_has_no_more_sandboxes_than_it_may),
 		TEST(a_sandbox_of_one_machine_is_another_one_elsewhere),
 		TEST(what_a_vanished_gateway_used_is_found_once_it_is_idle),
+		TEST(a_record_in_doubt_is_kept_until_the_doubt_is_old),
 		TEST(reclaiming_what_is_gone_makes_nothing),
 		TEST(tables_of_version_1_are_brought_up_to_date_with_what_is_in_them),
 		TEST(tables_of_a_newer_program_are_left_alone),
