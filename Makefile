@@ -15,7 +15,9 @@ WARNINGS ?= -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wformat=2 -Wvla -Wundef -Werror
 
 # LIBSSH_LEGACY_0_4 keeps names of libssh of before 0.4 (buffer_free, channel_...) out of our way.
-STANDARD := -std=c11 -D_GNU_SOURCE -DLIBSSH_LEGACY_0_4 -I.
+# Debian keeps libpq's headers in a directory of their own; elsewhere this one is not there.
+PQ_INCLUDE ?= /usr/include/postgresql
+STANDARD := -std=c11 -D_GNU_SOURCE -DLIBSSH_LEGACY_0_4 -I. -isystem $(PQ_INCLUDE)
 COMPILE = $(CC) $(STANDARD) -fPIE -ffunction-sections -fdata-sections $(WARNINGS) $(HARDENING) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) $(HARDENING_LINK) -Wl,--as-needed -Wl,--gc-sections $(LDFLAGS)
 
@@ -29,16 +31,18 @@ SCRIPTS := $(wildcard core/scripts/*.sh)
 CORE := $(call objects,core/base/*.c core/*.c) $(if $(SCRIPTS),$(BUILD)/obj/scripts.o)
 INIT := $(call objects,drivers/local_init*.c)
 RWSD := $(call in_gateway,rwsd.c listener*.c auth*.c session*.c channel*.c sftp*.c scp*.c launch*.c)
-WORKER := $(call in_gateway,worker*.c records*.c rpc*.c operation_table.c)
+WORKER := $(call in_gateway,worker*.c rpc*.c operation_table.c)
+RECORDS := $(call in_gateway,records*.c)
 RWS := $(call in_gateway,rws.c cli*.c operation_table.c rpc_json.c)
 PROGRAMS := $(call program,rwsd,gateway/rwsd.c) $(call program,rwsd-worker,gateway/worker.c) \
-	$(call program,rws,gateway/rws.c) $(call program,rwsd-init,drivers/local_init.c)
+	$(call program,rwsd-records,gateway/records.c) $(call program,rws,gateway/rws.c) $(call program,rwsd-init,drivers/local_init.c)
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 CONTRACT := $(call program,contract,tests/contract/contract.c)
 
 WORKER_LIBS = -lcurl -ljson-c -larchive -lcrypto -lseccomp
-TEST_LIBS = -lssh $(WORKER_LIBS)
+RECORDS_LIBS = -lsqlite3 -lpq -lseccomp -lcrypto
+TEST_LIBS = -lssh $(WORKER_LIBS) $(RECORDS_LIBS)
 
 .PHONY: all unit fuzzers deps deps-test run check test e2e asan fuzz stress bench bench-profile lint \
 	lint-flags format install clean help variant-asan variant-clang variant-fuzz
@@ -64,7 +68,7 @@ $(BUILD)/libcore.a: $(CORE)
 $(BUILD)/libconf.a: $(call objects,conf/*.c)
 $(BUILD)/libkeys.a: $(call objects,keys/*.c)
 $(BUILD)/libdrivers.a: $(filter-out $(INIT),$(call objects,drivers/*.c))
-$(BUILD)/libgateway.a: $(filter-out %/rwsd.o %/worker.o %/rws.o,$(RWSD) $(WORKER) $(RWS))
+$(BUILD)/libgateway.a: $(filter-out %/rwsd.o %/worker.o %/records.o %/rws.o,$(RWSD) $(WORKER) $(RECORDS) $(RWS))
 $(BUILD)/lib%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -74,6 +78,8 @@ $(BUILD)/rwsd: $(RWSD) $(call objects,drivers/kinds.c drivers/*_kind.c) $(SANITI
 	$(LINK) -o $@ $^ -lssh -lcrypto -lseccomp
 $(BUILD)/rwsd-worker: $(WORKER) $(SANITIZER) $(call library,conf drivers core)
 	$(LINK) -o $@ $^ $(WORKER_LIBS)
+$(BUILD)/rwsd-records: $(RECORDS) $(SANITIZER) $(call library,core)
+	$(LINK) -o $@ $^ $(RECORDS_LIBS)
 $(BUILD)/rws: $(RWS) $(call library,conf core)
 	$(LINK) -o $@ $^ -ljson-c -lcrypto
 
@@ -145,7 +151,7 @@ format: ## rewrite the C files in the house's format
 
 install: all ## into DESTDIR and PREFIX (/usr/local)
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin
-	for program in rwsd rwsd-worker; do [ ! -e $(BUILD)/$$program ] || \
+	for program in rwsd rwsd-worker rwsd-records; do [ ! -e $(BUILD)/$$program ] || \
 		$(INSTALL) -m 755 $(BUILD)/$$program $(DESTDIR)$(PREFIX)/sbin/ || exit 1; done
 	[ ! -e $(BUILD)/rws ] || $(INSTALL) -m 755 $(BUILD)/rws $(DESTDIR)$(PREFIX)/bin/
 	for page in $(wildcard gateway/*.[1-8] conf/*.[1-8]); do \

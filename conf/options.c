@@ -17,6 +17,10 @@
 	{                                                                  \
 		name, OPTION_TEXT, scope, 0, 0, standard, NULL, NULL, help \
 	}
+#define SECRET(name, scope, help)                                        \
+	{                                                                \
+		name, OPTION_SECRET, scope, 0, 0, NULL, NULL, NULL, help \
+	}
 #define PATH(name, scope, standard, help)                                  \
 	{                                                                  \
 		name, OPTION_PATH, scope, 0, 0, standard, NULL, NULL, help \
@@ -56,6 +60,8 @@ const struct option conf_options[] = {
 	PATH("state", OPTION_GLOBAL, "/var/lib/rwsd", "Directory of what must outlive a restart."),
 	PATH(
 	    "admin_socket", OPTION_GLOBAL, NULL, "Socket on which rws admin reaches this gateway."),
+	SECRET("state_database", OPTION_GLOBAL,
+	    "URL of the PostgreSQL database of records that several gateways share."),
 	TEXT("user", OPTION_GLOBAL, "rwsd", "User the processes run as when started as root."),
 	TEXT("gateway", OPTION_GLOBAL, "rwsd",
 	    "Name of this gateway in the labels of the sandboxes it makes."),
@@ -126,6 +132,8 @@ const struct option conf_options[] = {
 	    "Time without a channel after which the workspace is disposed of."),
 	CHOICE("on_dispose", OPTION_BOTH, "destroy stop keep", NULL,
 	    "What becomes of the sandbox then."),
+	CHOICE("on_lost", OPTION_BOTH, "create report", "create",
+	    "What happens when the provider has ended the sandbox meanwhile."),
 	BOOLEAN("never_delete", OPTION_BOTH, "off",
 	    "Stop sandboxes, and never delete what a provider holds."),
 	{ .name = NULL },

@@ -404,12 +404,14 @@ make_environment(const struct command *command)
 	for (list = command->environment; list != NULL && *list != NULL; list++)
 		environment = memory_list_add(environment, count++, *list);
 	entries[0] = memory_text_format("RWS_LOGIN=%s", workspace_login(command->workspace));
-	entries[1] = memory_text_format("RWS_SANDBOX_ID=%s", workspace_id(command->workspace));
-	entries[2] = memory_text_format("RWS_DRIVER=%s", driver->kind->name);
-	for (i = 0; i < 3; i++) {
+	entries[1] = memory_text_format("RWS_DRIVER=%s", driver->kind->name);
+	entries[2] = memory_text_format("RWS_SANDBOX_ID=%s", workspace_id(command->workspace));
+	/* By the last of these core/scripts/files.sh knows the commands of all gateways: ours are not. */
+	for (i = 0; i < (command->request.internal ? 2 : 3); i++) {
 		environment = memory_list_add(environment, count++, entries[i]);
-		memory_free(entries[i]);
 	}
+	for (i = 0; i < 3; i++)
+		memory_free(entries[i]);
 	return environment;
 }
 
@@ -513,7 +515,10 @@ command_start(struct workspace *workspace, const struct command_request *request
 void
 command_signal(struct command *command, int number)
 {
-	if (command->stage == STAGE_RUNNING || command->stage == STAGE_ENDED)
+	/* A person who does not want to wait for the sandbox. */
+	if (command->stage == STAGE_WAITING && command->request.pty && number == SIGINT)
+		stop(command, REASON_ABORT);
+	else if (command->stage == STAGE_RUNNING || command->stage == STAGE_ENDED)
 		send_signal(command, number);
 	else
 		command->early_signal = number;

@@ -35,6 +35,7 @@ enum driver_support {
 	DRIVER_ADOPT = 1 << 9,  /* can find again what it created, by its instance label */
 	DRIVER_RAW_PTY =
 	    1 << 11, /* a pty that was started is in raw mode, and takes any byte at once */
+	DRIVER_HERE = 1 << 12, /* sandboxes are this machine's: another gateway cannot reach them */
 	DRIVER_FLOW = 1 << 10, /* a slow reader slows the command down rather than losing output */
 };
 
@@ -74,6 +75,7 @@ struct driver_connected {
 	const char *user;      /* as whom commands run, or NULL */
 	bool created;          /* by this call: on_dispose's default depends on it */
 	bool started;          /* it was stopped and this call started it */
+	bool attached;         /* an option of the login names it: it is not ours */
 };
 
 enum driver_release {
@@ -210,6 +212,14 @@ struct driver {
 	 * -1 with err when there is none (UNSUPPORTED: then core/ makes it up).
 	 */
 	int (*open_files)(struct driver_sandbox *sandbox, struct error *err);
+
+	/*
+	 * NULL where there cannot be two, or for a connected sandbox: releases (destroys or stops)
+	 * every other one with our instance label. Such were made by a worker that was killed before
+	 * it heard of them.
+	 */
+	void (*release_others)(struct driver_sandbox *sandbox, enum driver_release release,
+	    driver_done_fn *done, void *argument);
 };
 
 /* The drivers of this build, NULL-ended; in drivers/kinds.c and, with their code, drivers/driver.c. */

@@ -217,6 +217,9 @@ send_operation(struct files_operation *operation)
 		fail_later(operation, &err);
 	} else {
 		operation->stage = STAGE_SENT;
+		/* Where other gateways may run commands too, the far side has to look for them. */
+		if (!workspace_is_shared(files->workspace))
+			operation->request.flags &= ~(unsigned)FILE_UNLESS_BUSY;
 		files->backend->send(files->far, operation);
 	}
 }

@@ -128,6 +128,7 @@ put_flags(struct buffer *line, unsigned flags)
 		{ FILE_EXCLUSIVE, 'x' },
 		{ FILE_ONLY_DIRECTORY, 'd' },
 		{ FILE_ONLY_FILE, 'f' },
+		{ FILE_UNLESS_BUSY, 'b' },
 	};
 	char text[16];
 	size_t i, length = 0;

@@ -59,16 +59,32 @@ workspace_stop_connecting(struct workspace *workspace)
 	workspace->check = NULL;
 }
 
-static void
-fail(struct workspace *workspace, const struct error *reason)
+/* Ends an attempt to reclaim; returns false when there is none. */
+static bool
+end_reclaim(struct workspace *workspace)
+{
+	if (!workspace->reclaiming)
+		return false;
+	workspace->reclaiming = false;
+	workspace->reclaimed(workspace->reclaimed_argument);
+	return true;
+}
+
+void
+workspace_fail(struct workspace *workspace, const struct error *reason)
 {
 	struct error err = *reason;
 
 	workspace_stop_connecting(workspace);
+	workspace_record_failure(workspace, &err);
 	log_error("workspace %s: %s", workspace->setup.name, err.message);
 	if (workspace->stage != WORKSPACE_RELEASING)
 		workspace->stage = WORKSPACE_CLOSED;
-	workspace_tell_waiters(workspace, &err);
+	/* Who came meanwhile wants more than an end of it. */
+	if (end_reclaim(workspace) && workspace->stage == WORKSPACE_CLOSED)
+		loop_timer_start(workspace->soon, 0);
+	else
+		workspace_tell_waiters(workspace, &err);
 }
 
 static void
@@ -82,7 +98,7 @@ deadline_expired(void *argument)
 	/* What the provider does with the request is unknown, so a fresh driver object starts over. */
 	workspace->setup.driver->close(workspace->sandbox);
 	workspace->sandbox = NULL;
-	fail(workspace, &err);
+	workspace_fail(workspace, &err);
 }
 
 static void
@@ -103,6 +119,8 @@ become_ready(struct workspace *workspace)
 		waiters_tell_progress(&workspace->waiters, line);
 		memory_free(line);
 	}
+	workspace_begin_settling(workspace);
+	(void)end_reclaim(workspace);
 	workspace_tell_waiters(workspace, NULL);
 }
 
@@ -158,14 +176,14 @@ checked(void *argument, const struct driver_result *result, const struct error *
 	if (reason != NULL) {
 		err = *reason;
 		error_wrap(&err, "start check");
-		fail(workspace, &err);
+		workspace_fail(workspace, &err);
 		return;
 	}
 	output = memory_text_bounded(result->output, result->output_size);
 	if (take_check(workspace, output, &err) == 0)
 		become_ready(workspace);
 	else
-		fail(workspace, &err);
+		workspace_fail(workspace, &err);
 	memory_free(output);
 }
 
@@ -196,26 +214,28 @@ check(struct workspace *workspace)
 	memory_free(path);
 }
 
-static void
-connected(void *argument, const struct driver_connected *found, const struct error *reason)
+void
+workspace_connected(
+    void *argument, const struct driver_connected *found, const struct error *reason)
 {
 	struct workspace *workspace = argument;
 	struct error err;
 
 	if (workspace->stage != WORKSPACE_CONNECTING)
 		return;
+	if (reason != NULL && workspace_recover(workspace, reason))
+		return;
 	if (reason != NULL) {
 		err = *reason;
 		error_wrap(&err, "%s", workspace->setup.driver->kind->name);
-		fail(workspace, &err);
+		workspace_fail(workspace, &err);
 		return;
 	}
 	memory_free(workspace->id);
 	memory_free(workspace->directory);
 	workspace->id = memory_text(found->id);
 	workspace->directory = memory_text(found->directory);
-	if (found->created)
-		workspace->created = true;
+	workspace_record_found(workspace, found->attached);
 	check(workspace);
 }
 
@@ -229,8 +249,9 @@ lost(void *argument, const struct error *err)
 	    workspace->id == NULL ? "(none)" : workspace->id, err->message);
 	if (workspace->stage == WORKSPACE_READY)
 		workspace->stage = WORKSPACE_CLOSED;
-	else if (workspace->stage == WORKSPACE_CONNECTING || workspace->stage == WORKSPACE_CHECKING)
-		fail(workspace, err);
+	else if (workspace->stage == WORKSPACE_CLAIMING ||
+		 workspace->stage == WORKSPACE_CONNECTING || workspace->stage == WORKSPACE_CHECKING)
+		workspace_fail(workspace, err);
 }
 
 static int
@@ -254,24 +275,17 @@ open_driver(struct workspace *workspace, struct error *err)
 static void
 connect_sandbox(struct workspace *workspace)
 {
-	struct driver_target target = { 0 };
-	const char *attached;
 	struct error err;
 
 	workspace->started = loop_now();
 	workspace->told = false;
 	if (workspace->sandbox == NULL && open_driver(workspace, &err) != 0) {
-		fail(workspace, &err);
+		workspace_fail(workspace, &err);
 		return;
 	}
-	attached = strchr(workspace->setup.name, '=');
-	target.id = attached == NULL ? NULL : attached + 1;
-	target.created = attached == NULL;
-	target.may_create = attached == NULL;
-	workspace->stage = WORKSPACE_CONNECTING;
 	loop_timer_start(workspace->slow, PROGRESS_AFTER);
 	loop_timer_start(workspace->deadline, CONNECT_WAIT);
-	workspace->setup.driver->connect(workspace->sandbox, &target, connected, workspace);
+	workspace_claim(workspace);
 }
 
 /* Even with nothing to wait for the answer comes from the loop, never from within workspace_use. */
@@ -280,7 +294,8 @@ soon_expired(void *argument)
 {
 	struct workspace *workspace = argument;
 
-	if (workspace->stage == WORKSPACE_CLOSED && workspace->waiters.waiting != NULL)
+	if (workspace->stage == WORKSPACE_CLOSED &&
+	    (workspace->waiters.waiting != NULL || workspace->reclaiming))
 		connect_sandbox(workspace);
 	else if (workspace->stage == WORKSPACE_READY)
 		workspace_tell_waiters(workspace, NULL);
@@ -298,6 +313,7 @@ workspace_new(const struct workspace_setup *setup, struct error *err)
 	workspace->soon = loop_timer_new(setup->loop, soon_expired, workspace);
 	workspace->slow = loop_timer_new(setup->loop, slow_expired, workspace);
 	workspace->deadline = loop_timer_new(setup->loop, deadline_expired, workspace);
+	workspace->settle = loop_timer_new(setup->loop, workspace_settle_expired, workspace);
 	workspace->files = files_new(workspace);
 	if (open_driver(workspace, err) != 0) {
 		workspace_free(workspace);
@@ -315,8 +331,11 @@ workspace_free(struct workspace *workspace)
 	loop_timer_free(workspace->soon);
 	loop_timer_free(workspace->slow);
 	loop_timer_free(workspace->deadline);
+	loop_timer_free(workspace->settle);
 	if (workspace->sandbox != NULL)
 		workspace->setup.driver->close(workspace->sandbox);
+	memory_free(workspace->known);
+	memory_free(workspace->lost);
 	memory_free(workspace->id);
 	memory_free(workspace->directory);
 	memory_free(workspace->root);
@@ -334,6 +353,22 @@ workspace_use(struct workspace *workspace, workspace_ready_fn *ready,
 	if (workspace->stage == WORKSPACE_CLOSED || workspace->stage == WORKSPACE_READY)
 		loop_timer_start(workspace->soon, 0);
 	return waiter;
+}
+
+void
+workspace_reclaim(struct workspace *workspace, workspace_reclaimed_fn *done, void *argument)
+{
+	workspace->reclaiming = true;
+	workspace->reclaimed = done;
+	workspace->reclaimed_argument = argument;
+	if (workspace->stage == WORKSPACE_CLOSED)
+		loop_timer_start(workspace->soon, 0);
+}
+
+bool
+workspace_is_shared(const struct workspace *workspace)
+{
+	return workspace->is_shared;
 }
 
 const char *

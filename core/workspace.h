@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/record_protocol.h"
+
 struct command;
 struct driver;
 struct driver_sandbox;
@@ -20,6 +22,19 @@ struct worker_report;
 struct workspace;
 struct workspace_waiter;
 
+/*
+ * Who keeps records of sandboxes beyond the life of this process. Each call returns at once; the answers
+ * to claim and release are workspace_claimed and workspace_may_release, never from within the call.
+ */
+struct workspace_records {
+	void (*claim)(void *argument, const char *lost, bool reclaim); /* struct record_claim */
+	void (*ready)(void *argument, const char *id, bool created);   /* struct record_ready */
+	void (*settled)(void *argument); /* there is no second sandbox of this label */
+	void (*release)(void *argument, bool is_asked);
+	void (*released)(
+	    void *argument, enum record_outcome outcome); /* for good, or what was claimed */
+};
+
 struct workspace_setup {
 	struct loop *loop;
 	const struct driver *driver;
@@ -28,6 +43,8 @@ struct workspace_setup {
 	const char *name;                /* NAME, NAME+INSTANCE or NAME=ID */
 	const char *instance;            /* label at the provider */
 	int directory; /* of this workspace's own in the state directory; kept, not closed */
+	const struct workspace_records *records; /* kept; NULL: there are none */
+	void *records_argument;
 };
 
 /* Checks the driver's settings; connects nothing yet. */
@@ -50,6 +67,9 @@ void workspace_waiter_cancel(struct workspace_waiter *waiter); /* accepts NULL *
 const char *workspace_root(const struct workspace *workspace);  /* absolute, symlinks resolved */
 const char *workspace_shell(const struct workspace *workspace); /* the user's login shell */
 const char *workspace_id(const struct workspace *workspace);    /* of the sandbox at its provider */
+
+/* May other gateways use the same sandbox, so that commands run in it that we know nothing of? */
+bool workspace_is_shared(const struct workspace *workspace);
 
 struct loop *workspace_loop(const struct workspace *workspace);
 const struct driver *workspace_driver(const struct workspace *workspace);
@@ -74,6 +94,19 @@ void workspace_remove_command(struct workspace *workspace, struct command *comma
 void workspace_command_gone(struct workspace *workspace);
 
 typedef void workspace_done_fn(void *argument, const struct error *err);
+
+/* The keeper of records answers; claimed and its texts stay the caller's. */
+void workspace_claimed(struct workspace *workspace, const struct record_claimed *claimed);
+/* The answer takes longer: another gateway is at it. */
+void workspace_claim_waits(struct workspace *workspace);
+void workspace_may_release(struct workspace *workspace, bool granted);
+
+typedef void workspace_reclaimed_fn(void *argument);
+/*
+ * Finds the sandbox of a workspace that nobody uses, making none, so that it can be released. Calls done when
+ * that is over one way or another.
+ */
+void workspace_reclaim(struct workspace *workspace, workspace_reclaimed_fn *done, void *argument);
 
 /*
  * Ends all commands of a workspace that is ready, and stops or destroys its sandbox; the next use connects

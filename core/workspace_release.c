@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/option.h"
 #include "core/command.h"
@@ -26,16 +27,40 @@ released_for_now(struct workspace *workspace, const struct error *err)
 		loop_timer_start(workspace->soon, 0);
 }
 
-static void
-released(void *argument, const struct error *err)
+/* What the records are told became of it. */
+static enum record_outcome
+describe_outcome(enum driver_release release, const struct error *err)
 {
-	struct workspace *workspace = argument;
+	static const enum record_outcome outcomes[] = {
+		[DRIVER_DESTROY] = RECORD_DESTROYED,
+		[DRIVER_STOPPED] = RECORD_STOPPED,
+		[DRIVER_KEEP] = RECORD_KEPT,
+	};
 
+	return err == NULL ? outcomes[release] : RECORD_UNKNOWN;
+}
+
+static void
+finish(struct workspace *workspace, const struct error *err)
+{
 	workspace->under_way = false;
 	if (workspace->away_done != NULL)
 		released_for_now(workspace, err);
 	else
 		workspace->done(workspace->done_argument, err);
+}
+
+static void
+released(void *argument, const struct error *err)
+{
+	struct workspace *workspace = argument;
+	const struct workspace_records *records = workspace->setup.records;
+
+	if (records != NULL && workspace->was_granted)
+		records->released(
+		    workspace->setup.records_argument, describe_outcome(workspace->release, err));
+	workspace->has_claim = false;
+	finish(workspace, err);
 }
 
 static enum driver_release
@@ -58,15 +83,49 @@ choose_release(const struct workspace *workspace)
 }
 
 static void
-release_sandbox(struct workspace *workspace)
+release_sandbox(struct workspace *workspace, enum driver_release release)
 {
-	enum driver_release release;
-
-	if (workspace->away_done != NULL)
-		release = workspace->away;
-	else
-		release = workspace->dispose ? choose_release(workspace) : DRIVER_KEEP;
+	workspace->release = release;
 	workspace->setup.driver->release(workspace->sandbox, release, released, workspace);
+}
+
+/* Others may have it: the records know. Who merely leaves it asks nobody. */
+static void
+ask_release(struct workspace *workspace)
+{
+	const struct workspace_records *records = workspace->setup.records;
+	bool is_asked = workspace->away_done != NULL;
+
+	workspace->was_granted = false;
+	workspace->release = is_asked ? workspace->away : choose_release(workspace);
+	if (!is_asked && !workspace->dispose) {
+		release_sandbox(workspace, DRIVER_KEEP);
+	} else if (records == NULL) {
+		workspace_may_release(workspace, true);
+	} else {
+		workspace->asking = true;
+		records->release(workspace->setup.records_argument, is_asked);
+	}
+}
+
+void
+workspace_may_release(struct workspace *workspace, bool granted)
+{
+	struct error err;
+
+	workspace->asking = false;
+	workspace->was_granted = granted;
+	if (granted) {
+		release_sandbox(workspace, workspace->release);
+	} else if (workspace->away_done != NULL) {
+		error_set(&err, ERROR_BUSY,
+		    "the gateway's records do not allow it: another gateway is starting or stopping "
+		    "the sandbox, or they cannot be reached");
+		finish(workspace, &err);
+	} else {
+		log_info("workspace %s: the sandbox stays: others use it", workspace->setup.name);
+		release_sandbox(workspace, DRIVER_KEEP);
+	}
 }
 
 /* A command that waits for the workspace holds nothing up: it will be in the next sandbox, if there is one. */
@@ -87,7 +146,7 @@ workspace_release_if_idle(struct workspace *workspace)
 	if (workspace->stage != WORKSPACE_RELEASING || workspace->under_way || !is_idle(workspace))
 		return;
 	workspace->under_way = true;
-	release_sandbox(workspace);
+	ask_release(workspace);
 }
 
 static void

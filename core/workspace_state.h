@@ -14,6 +14,7 @@ struct loop_timer;
 
 enum workspace_stage {
 	WORKSPACE_CLOSED,
+	WORKSPACE_CLAIMING, /* the records are asked */
 	WORKSPACE_CONNECTING,
 	WORKSPACE_CHECKING, /* the start check runs in the sandbox */
 	WORKSPACE_READY,
@@ -33,11 +34,25 @@ struct workspace {
 	bool told;       /* that it takes a while */
 
 	char *id, *directory, *root, *shell;
-	bool created;
 	struct command *commands;
 	struct files *files;
 
-	bool under_way; /* the driver was asked to release it */
+	/* what the records say */
+	bool has_claim;
+	char *known; /* a sandbox that we made earlier */
+	char *lost;  /* one that we made earlier and that is gone */
+	bool is_shared;
+	bool in_doubt; /* there may be a second sandbox of our label */
+	unsigned settle_looks;
+	struct loop_timer *settle;
+	bool reclaiming;
+	workspace_reclaimed_fn *reclaimed;
+	void *reclaimed_argument;
+
+	bool under_way;   /* its release is */
+	bool asking;      /* the records were asked whether it may be released */
+	bool was_granted; /* and said yes */
+	enum driver_release release;
 	bool dispose;
 	workspace_done_fn *done;
 	void *done_argument;
@@ -52,6 +67,22 @@ struct workspace {
 /* Tells everybody who waits; each may start to wait again. */
 void workspace_tell_waiters(struct workspace *workspace, const struct error *err);
 void workspace_stop_connecting(struct workspace *workspace);
+void workspace_fail(struct workspace *workspace, const struct error *reason);
+/* The driver's answer to connect. */
+void workspace_connected(
+    void *argument, const struct driver_connected *found, const struct error *reason);
+
+/* workspace_record.c */
+
+/* Asks which sandbox is ours, and has the driver connect to it. */
+void workspace_claim(struct workspace *workspace);
+/* The sandbox on record is gone: starts over without it where the login's policy is that, and returns true. */
+bool workspace_recover(struct workspace *workspace, const struct error *reason);
+void workspace_record_found(struct workspace *workspace, bool is_attached);
+void workspace_record_failure(struct workspace *workspace, const struct error *reason);
+/* After a start that may have left a second sandbox behind. */
+void workspace_begin_settling(struct workspace *workspace);
+void workspace_settle_expired(void *argument);
 
 /* workspace_release.c: goes on with a release once nothing runs any more. */
 void workspace_release_if_idle(struct workspace *workspace);

@@ -140,6 +140,7 @@ succeed(struct daytona_connect *connect)
 	connected.directory = sandbox->directory;
 	connected.user = sandbox->user;
 	connected.created = connect->created;
+	connected.attached = sandbox->is_attached;
 	connected.started = connect->started;
 	free_connect(connect);
 	done(argument, &connected, NULL);

@@ -76,6 +76,7 @@ end_all(struct driver_sandbox *sandbox)
 	struct error err;
 
 	e2b_connect_cancel(sandbox);
+	e2b_others_cancel(sandbox);
 	e2b_life_end(sandbox);
 	error_set(&err, ERROR_ABORTED, "the sandbox is being released");
 	e2b_process_judge(sandbox, &err);
@@ -158,6 +159,7 @@ e2b_close(struct driver_sandbox *sandbox)
 {
 	sandbox->is_closing = true;
 	e2b_connect_cancel(sandbox);
+	e2b_others_cancel(sandbox);
 	while (sandbox->streams != NULL)
 		e2b_close_stream(sandbox->streams);
 	while (sandbox->operations != NULL)
@@ -187,4 +189,5 @@ const struct driver driver_e2b = {
 	.resize = e2b_resize,
 	.signal = e2b_signal,
 	.close_stream = e2b_close_stream,
+	.release_others = e2b_release_others,
 };

@@ -118,6 +118,7 @@ succeed(struct e2b_connect *connect)
 	connected.directory = sandbox->directory;
 	connected.user = sandbox->user;
 	connected.created = connect->created;
+	connected.attached = sandbox->is_attached;
 	connected.started = connect->started;
 	free_connect(connect);
 	done(argument, &connected, NULL);

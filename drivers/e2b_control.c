@@ -175,6 +175,38 @@ e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *an
 	return 0;
 }
 
+int
+e2b_list_others(const struct driver_sandbox *sandbox, const struct http_answer *answer,
+    bool with_paused, char ***ids, size_t *count, struct error *err)
+{
+	struct json_object *list, *entry;
+	const char *found, *state;
+	char *label;
+	size_t i;
+
+	if (sandbox->id == NULL || sandbox->is_lost)
+		return error_set(err, ERROR_UNAVAILABLE, "the sandbox is lost");
+	list = json_parse(answer->body, answer->size, err);
+	if (list == NULL || !json_object_is_type(list, json_type_array)) {
+		json_object_put(list);
+		return error_set(err, ERROR_UNAVAILABLE, "the list of sandboxes is malformed");
+	}
+	*ids = memory_zeroed(1, sizeof(**ids));
+	*count = 0;
+	label = e2b_label(sandbox->context.instance);
+	for (i = 0; i < json_object_array_length(list); i++) {
+		entry = json_object_array_get_idx(list, i);
+		found = json_text(entry, "sandboxID");
+		state = json_text(entry, "state");
+		if (is_ours(entry, label) && is_id(found) && strcmp(found, sandbox->id) != 0 &&
+		    (with_paused || state == NULL || strcmp(state, "running") == 0))
+			*ids = memory_list_add(*ids, (*count)++, found);
+	}
+	memory_free(label);
+	json_object_put(list);
+	return 0;
+}
+
 /* 0.6.13 as one number, 0 for what is no version; what follows the third part is passed over. */
 static unsigned
 parse_version(const char *text)

@@ -23,6 +23,13 @@ int e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer
     struct error *err);
 
 /*
+ * All sandboxes of ours in a list but the one that is in use, with paused ones or without, as a new
+ * list of *count ids. UNAVAILABLE when none is in use any more: then any of them may be the right one.
+ */
+int e2b_list_others(const struct driver_sandbox *sandbox, const struct http_answer *answer,
+    bool with_paused, char ***ids, size_t *count, struct error *err);
+
+/*
  * Takes over which sandbox it is and how it is reached from the answer to create or connect. When
  * its envd is too old that is an error, with the id known all the same.
  */

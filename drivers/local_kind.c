@@ -40,7 +40,7 @@ const struct driver_kind driver_local_kind = {
 	.name = "local",
 	.supports = DRIVER_STDIN | DRIVER_END_OF_STDIN | DRIVER_STDERR | DRIVER_BINARY |
 		    DRIVER_PTY | DRIVER_EXIT | DRIVER_GROUP | DRIVER_STOP | DRIVER_ADOPT |
-		    DRIVER_FLOW,
+		    DRIVER_FLOW | DRIVER_HERE,
 	.options = local_options,
 	.standard_dispose = "stop",
 };

@@ -101,6 +101,9 @@ struct channel {
 void channel_log_refusal(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* channel_request.c: sends the channel's command a signal by its SSH name. */
+void channel_signal(struct channel *channel, const char *name);
+
 /* channel_request.c: prepares the callbacks; channel_open sets them. */
 void channel_set_callbacks(struct channel *channel);
 

@@ -203,15 +203,12 @@ request_resize(ssh_session ssh, ssh_channel ssh_channel, int columns, int rows, 
 	return 0;
 }
 
-static void
-request_signal(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *argument)
+void
+channel_signal(struct channel *channel, const char *name)
 {
-	struct channel *channel = argument;
 	struct command_signal request = { 0 };
 	struct message message;
 
-	(void)ssh;
-	(void)ssh_channel;
 	if (channel->stage != CHANNEL_STARTING && channel->stage != CHANNEL_RUNNING)
 		return;
 	if (signal_number(name) == 0) {
@@ -223,6 +220,14 @@ request_signal(ssh_session ssh, ssh_channel ssh_channel, const char *name, void 
 	command_signal_encode(&message, &request);
 	command_signal_free(&request);
 	session_send_worker(channel->session, &message);
+}
+
+static void
+request_signal(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *argument)
+{
+	(void)ssh;
+	(void)ssh_channel;
+	channel_signal(argument, name);
 }
 
 static void

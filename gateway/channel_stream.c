@@ -146,6 +146,24 @@ write_input(struct channel *channel, const unsigned char *data, size_t size)
 }
 
 /*
+ * While the sandbox is being started there is no terminal yet that could make a signal of ^C. Returns how
+ * many bytes it ends, as a terminal forgets what was typed before it.
+ */
+static size_t
+take_interrupt(struct channel *channel, const unsigned char *data, size_t size)
+{
+	const unsigned char *found;
+
+	if (!channel->pty || channel->stage != CHANNEL_STARTING)
+		return 0;
+	found = memchr(data, '\003', size);
+	if (found == NULL)
+		return 0;
+	channel_signal(channel, "INT");
+	return (size_t)(found - data) + 1;
+}
+
+/*
  * libssh's callback for data: passes on what the command takes at once. The rest stays in libssh's
  * buffer and is not offered again, so it is fetched by take_unread.
  */
@@ -160,8 +178,8 @@ channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size
 	(void)ssh_channel;
 	if (is_stderr != 0)
 		return (int)size;
-	written = 0;
-	if (channel->stage != CHANNEL_CLOSED && channel->input_held.length == 0 &&
+	written = take_interrupt(channel, data, size);
+	if (written == 0 && channel->stage != CHANNEL_CLOSED && channel->input_held.length == 0 &&
 	    (channel->input.ended || has_taker(channel)))
 		written = write_input(channel, data, size);
 	channel->taken += written;

@@ -7,8 +7,9 @@
  * Descriptors: standard ones, the listening sockets, a socket to each process it started.
  * Secrets: the configuration, provider credentials included, to hand each worker its own.
  * Reaches: the configuration, the host keys, the state directory; no host.
- * Messages: see listener_session.c, listener_auth.c, listener_worker.c and listener_admin.h. It parses
- *	nothing that comes from the network: sockets are passed on unread, requests to log in unopened.
+ * Messages: see listener_session.c, listener_auth.c, listener_worker.c, listener_records.c and
+ *	listener_admin.h. It parses nothing that comes from the network: sockets are passed on unread,
+ *	requests to log in unopened.
  * Ends: on SIGTERM or SIGINT, once its sessions have ended or drain_grace is over.
  */
 #include <arpa/inet.h>
@@ -267,7 +268,10 @@ log_death(struct listener *self, pid_t pid, int status)
 	const char *workspace, *role;
 
 	workspace = listener_worker_name(self, pid);
-	role = pid == self->auth_pid ? "auth" : workspace != NULL ? "worker of " : "session";
+	role = pid == self->auth_pid      ? "auth"
+	       : pid == self->records_pid ? "records"
+	       : workspace != NULL        ? "worker of "
+					  : "session";
 	if (workspace == NULL)
 		workspace = "";
 	if (WIFSIGNALED(status))
@@ -286,8 +290,9 @@ reap(struct listener *self)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		log_death(self, pid, status);
-		if (!listener_session_exited(self, pid) && !listener_worker_exited(self, pid))
-			(void)listener_auth_exited(self, pid);
+		if (!listener_session_exited(self, pid) && !listener_worker_exited(self, pid) &&
+		    !listener_auth_exited(self, pid))
+			(void)listener_records_exited(self, pid);
 	}
 	listener_fill_spares(self);
 	listener_check_drained(self);
@@ -483,9 +488,14 @@ enter(struct listener *self, struct error *err)
 	if (self->program < 0)
 		return -1;
 	self->worker_program = process_open_program("rwsd-worker", err);
-	if (self->worker_program < 0 || confine_enter(&confine, err) != 0 ||
+	if (self->worker_program < 0)
+		return -1;
+	self->records_program = process_open_program("rwsd-records", err);
+	if (self->records_program < 0 || confine_enter(&confine, err) != 0 ||
 	    watch_signals(self, err) != 0 || listener_admin_open(self, err) != 0 ||
 	    open_sockets(self, err) != 0)
+		return -1;
+	if (listener_start_records(self, err) != 0)
 		return -1;
 	return listener_start_auth(self, err);
 }
@@ -498,6 +508,7 @@ leave(struct listener *self)
 	loop_timer_free(self->drain);
 	loop_timer_free(self->accept_again);
 	loop_timer_free(self->auth_again);
+	loop_timer_free(self->records_again);
 	loop_unwatch(self->signal_watch);
 	descriptor_close(&self->signals);
 	descriptor_close(&self->workspaces);

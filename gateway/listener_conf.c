@@ -3,6 +3,8 @@
  * Reads the configuration with the options of the drivers of this build, and checks what conf/
  * cannot: whether the keys that it names are keys.
  */
+#include <string.h>
+
 #include "conf/conf.h"
 #include "core/base/error.h"
 #include "core/base/memory.h"
@@ -48,13 +50,26 @@ check_key(const struct conf *conf, size_t login, size_t entry, const char *line,
 	return -1;
 }
 
+/* Not what it says: it may hold a password. */
+static int
+check_database(const struct conf *conf, struct error *err)
+{
+	const char *database = settings_text(conf_global(conf), "state_database");
+
+	if (database == NULL || strncmp(database, "postgresql://", 13) == 0 ||
+	    strncmp(database, "postgres://", 11) == 0)
+		return 0;
+	return error_set(
+	    err, ERROR_INVALID, "state_database: not a URL that begins with postgresql://");
+}
+
 int
 listener_check_conf(const struct conf *conf, struct error *err)
 {
 	char *const *keys;
 	size_t login, entry;
 
-	if (conf_check(conf, err) != 0)
+	if (conf_check(conf, err) != 0 || check_database(conf, err) != 0)
 		return -1;
 	for (login = 0; login < conf_login_count(conf); login++) {
 		keys = settings_list(conf_login(conf, login), "key");

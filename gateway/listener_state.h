@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the files of the listener share: listener.c (life, sockets, signals), listener_session.c,
- * listener_worker.c and listener_auth.c (the processes it starts, a file for each kind), and those of
- * listener_admin.h.
+ * listener_worker.c, listener_auth.c and listener_records.c (the processes it starts, a file for each
+ * kind), and those of listener_admin.h.
  */
 #ifndef GATEWAY_LISTENER_STATE_H
 #define GATEWAY_LISTENER_STATE_H
@@ -25,6 +25,7 @@ struct peer;
 
 #define LISTEN_MAX 16
 #define ADDRESS_TEXT_MAX 64
+#define RUN_SIZE 17 /* 16 digits */
 
 /* A session that is to meet a worker which is about to end: it gets the next one. */
 struct waiting {
@@ -71,7 +72,7 @@ struct listener {
 	const char *path;         /* of the configuration, for reloads */
 	char *const *overrides;   /* of the command line */
 	struct process_user user; /* that the children become */
-	int program, worker_program;
+	int program, worker_program, records_program;
 	int workspaces; /* the directory of all workspaces' own directories */
 
 	int sockets[LISTEN_MAX];
@@ -91,7 +92,13 @@ struct listener {
 	int64_t auth_started;          /* loop_now */
 	struct loop_timer *auth_again; /* until the next one is started */
 
+	pid_t records_pid;
+	struct peer *records;
+	int64_t records_started; /* loop_now */
+	struct loop_timer *records_again;
 	struct admin *admin; /* listener_admin.c */
+
+	char run[RUN_SIZE]; /* names this run of the gateway in its records */
 
 	bool draining;
 	struct loop_timer *drain;
@@ -126,12 +133,20 @@ void listener_detach(struct session_entry *session);
 const char *listener_worker_name(const struct listener *listener, pid_t pid);
 bool listener_worker_exited(struct listener *listener, pid_t pid);
 void listener_drain_workers(struct listener *listener);
+/* Starts a worker, when there is none, that disposes of a sandbox of a gateway that is gone. */
+void listener_reclaim(struct listener *listener, const char *login, const char *instance);
 
 /* listener_auth.c */
 int listener_start_auth(struct listener *listener, struct error *err);
 int listener_configure_auth(struct listener *listener);
 void listener_ask_auth(struct session_entry *session, struct message *request);
 bool listener_auth_exited(struct listener *listener, pid_t pid);
+
+/* listener_records.c */
+int listener_start_records(struct listener *listener, struct error *err);
+/* Gives a worker its way to the records. */
+void listener_record_worker(struct worker_entry *worker);
+bool listener_records_exited(struct listener *listener, pid_t pid);
 
 /* listener.c: after a session or worker has gone, while draining. */
 void listener_check_drained(struct listener *self);

@@ -20,6 +20,7 @@
 #include "core/base/message.h"
 #include "core/base/option.h"
 #include "core/base/peer.h"
+#include "core/record_protocol.h"
 #include "gateway/listener_admin.h"
 #include "gateway/listener_state.h"
 
@@ -57,6 +58,8 @@ static const struct peer_rule worker_rules[] = {
 	{ MESSAGE_WORKER_DONE, "WORKER_DONE", 1, listener_admin_take_done },
 	{ MESSAGE_WORKER_ASK, "WORKER_ASK", 0, NULL },
 	{ MESSAGE_WORKER_ACT, "WORKER_ACT", 0, NULL },
+	{ MESSAGE_WORKER_RECORDS, "WORKER_RECORDS", 0, NULL },
+	{ MESSAGE_WORKER_RECLAIM, "WORKER_RECLAIM", 0, NULL },
 	{ 0, NULL, 0, NULL },
 };
 
@@ -158,6 +161,7 @@ listener_start_worker(
 		end_worker(worker);
 		return NULL;
 	}
+	listener_record_worker(worker);
 	log_info("worker %ld of %s started", (long)pid, workspace);
 	return worker;
 }
@@ -326,4 +330,29 @@ listener_drain_workers(struct listener *listener)
 	for (worker = listener->workers; worker != NULL; worker = worker->next)
 		if (!worker->leaving && worker->peer != NULL)
 			send_drain(worker, false);
+}
+
+void
+listener_reclaim(struct listener *listener, const char *login, const char *instance)
+{
+	struct worker_entry *worker;
+	struct message message;
+	struct error err;
+	char *workspace;
+
+	workspace = memory_text_format(
+	    "%s%s%s", login, instance[0] == '\0' || instance[0] == '=' ? "" : "+", instance);
+	if (listener_find_worker(listener, workspace) != NULL ||
+	    conf_login_find(listener->conf, login) < 0)
+		goto out;
+	log_info("workspace %s is idle, and no gateway has it: disposing of it", workspace);
+	worker = listener_start_worker(listener, login, workspace, &err);
+	if (worker == NULL) {
+		log_error("workspace %s: %s", workspace, err.message);
+		goto out;
+	}
+	message_start(&message, MESSAGE_WORKER_RECLAIM);
+	peer_send(worker->peer, &message);
+out:
+	memory_free(workspace);
 }

@@ -7,11 +7,12 @@
  * User and rights: the configured user; for the local driver it may start bubblewrap, for all others it
  *	may only connect. Not dumpable.
  * Descriptors: 0 and 1 /dev/null, 2 the log, 3 the listener; then what messages bring: the workspace's own
- *	directory, and a socket to each session.
+ *	directory, a socket to the records process, and one to each session.
  * Secrets: the provider credentials of this one login.
  * Reaches: the workspace's own directory; the provider's hosts.
- * Messages: from the listener WORKER_CONFIGURE, WORKER_ATTACH, DRAIN; to it WORKER_IDLE; what the
- *	operator wants (worker_admin.c); with sessions COMMAND_* (worker_link.c).
+ * Messages: from the listener WORKER_CONFIGURE, WORKER_ATTACH, WORKER_RECORDS, WORKER_RECLAIM, DRAIN; to
+ *	it WORKER_IDLE; what the operator wants (worker_admin.c); with sessions COMMAND_* (worker_link.c);
+ *	with the records process RECORD_*.
  * Ends: when the listener says so, after nothing has used the workspace for idle_timeout; when the
  *	listener is gone and the last session with it.
  */
@@ -32,6 +33,7 @@
 #include "core/base/peer.h"
 #include "core/base/process.h"
 #include "core/driver.h"
+#include "core/record_protocol.h"
 #include "core/workspace.h"
 #include "gateway/rpc_job.h"
 #include "gateway/worker.h"
@@ -130,6 +132,7 @@ worker_links_changed(struct worker *self)
 	self->last_used = (int64_t)time(NULL);
 	if (state.stage != WORKER_SERVING)
 		return;
+	worker_records_use(self->links != NULL);
 	if (self->links != NULL || self->acts != NULL)
 		loop_timer_stop(state.idle);
 	else if (state.listener == NULL)
@@ -170,6 +173,7 @@ configure(struct message *message, struct error *err)
 	setup.name = state.configure.workspace;
 	setup.instance = state.configure.instance;
 	setup.directory = state.configure.directory;
+	setup.records = &worker_records;
 	worker.workspace = workspace_new(&setup, err);
 	return worker.workspace == NULL ? -1 : 0;
 }
@@ -213,10 +217,41 @@ take_drain(void *argument, struct message *message, struct error *err)
 	return 0;
 }
 
+static int
+take_records(void *argument, struct message *message, struct error *err)
+{
+	int fd;
+
+	(void)argument;
+	if (worker_records_decode(message, &fd, err) != 0)
+		return -1;
+	worker_records_open(&worker, fd);
+	return 0;
+}
+
+static void
+reclaimed(void *argument)
+{
+	/* The same way out as for an idle one: the listener knows who is about to come in. */
+	idle_expired(argument);
+}
+
+static int
+take_reclaim(void *argument, struct message *message, struct error *err)
+{
+	(void)argument;
+	if (message_end(message, err) != 0)
+		return -1;
+	workspace_reclaim(worker.workspace, reclaimed, NULL);
+	return 0;
+}
+
 static const struct peer_rule rules[] = {
 	{ MESSAGE_WORKER_CONFIGURE, "WORKER_CONFIGURE", WORKER_EMPTY, take_configure },
 	{ MESSAGE_WORKER_ATTACH, "WORKER_ATTACH", WORKER_SERVING, take_attach },
 	{ MESSAGE_DRAIN, "DRAIN", WORKER_SERVING | WORKER_LEAVING, take_drain },
+	{ MESSAGE_WORKER_RECORDS, "WORKER_RECORDS", WORKER_SERVING | WORKER_LEAVING, take_records },
+	{ MESSAGE_WORKER_RECLAIM, "WORKER_RECLAIM", WORKER_SERVING, take_reclaim },
 	{ MESSAGE_WORKER_IDLE, "WORKER_IDLE", 0, NULL },
 	{ MESSAGE_WORKER_ASK, "WORKER_ASK", WORKER_SERVING | WORKER_LEAVING, worker_take_ask },
 	{ MESSAGE_WORKER_REPORT, "WORKER_REPORT", 0, NULL },
@@ -253,6 +288,7 @@ run(struct error *err)
 	state.configure.directory = -1;
 	state.idle = loop_timer_new(worker.loop, idle_expired, NULL);
 	state.give_up = loop_timer_new(worker.loop, give_up, NULL);
+	worker_records_init(&worker);
 	state.listener = peer_new(
 	    worker.loop, PROCESS_CONTROL_FD, "worker", "listener", &events, &worker);
 	peer_set_state(state.listener, WORKER_EMPTY);
@@ -279,6 +315,7 @@ main(int argc, char **argv)
 	job_free_all(&worker);
 	workspace_free(worker.workspace);
 	settings_free(worker.settings);
+	worker_records_close();
 	peer_free(state.listener);
 	worker_configure_free(&state.configure);
 	loop_timer_free(state.idle);

@@ -19,6 +19,7 @@ struct message;
 struct peer;
 struct settings;
 struct workspace;
+struct workspace_records;
 
 struct worker {
 	struct loop *loop;
@@ -52,6 +53,17 @@ void worker_tell_listener(struct message *message);
 int worker_take_ask(void *argument, struct message *message, struct error *err);
 int worker_take_act(void *argument, struct message *message, struct error *err);
 void worker_free_acts(struct worker *worker);
+
+/*
+ * worker_records.c: what the workspace is given to keep its records with. open takes over a socket to a
+ * records process, each time there is a new one; use says whether there are sessions; close waits a moment
+ * until all is told.
+ */
+extern const struct workspace_records worker_records;
+void worker_records_init(struct worker *worker);
+void worker_records_open(struct worker *worker, int fd);
+void worker_records_use(bool is_used);
+void worker_records_close(void);
 
 /*
  * worker_files.c: the file operations of one session. They answer through peer, and are given up by

@@ -243,6 +243,7 @@ move_to_trash() {
 # remove PATH FLAGS: r for recursive, t for trash, d and f for nothing but a directory or a file.
 serve_remove() {
 	decode "$1"
+	check_idle "$2" || return 1
 	place "$text" && check_name && check_there || return 1
 	if [ -d "./$name" ] && [ ! -L "./$name" ]; then
 		case $2 in
@@ -291,6 +292,7 @@ two() {
 
 # rename PATH OTHER FLAGS: o for overwrite, p for parents.
 serve_rename() {
+	check_idle "$3" || return 1
 	two "$@" || return 1
 	if [ "$real" = "$first_real" ]; then
 		say_ok

@@ -57,6 +57,21 @@ try() {
 	"$@" 2>"$own/errors" </dev/null || fail_command
 }
 
+# check_idle FLAGS: with b, does any gateway's command run here, or has one left processes behind? All of them
+# carry this variable, and nothing of our own does.
+check_idle() {
+	case $1 in
+	*b*) ;;
+	*) return 0 ;;
+	esac
+	variables=$(cat /proc/[0-9]*/environ 2>/dev/null | tr '\0' '\n')
+	case "
+$variables" in
+	*"
+RWS_SANDBOX_ID="*) fail BUSY "a command of the workspace runs or left processes" ;;
+	esac
+}
+
 # quiet COMMAND...: the same for what prints nothing of use.
 quiet() {
 	"$@" >/dev/null 2>"$own/errors" </dev/null || fail_command

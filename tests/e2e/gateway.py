@@ -145,15 +145,15 @@ class Gateway:
             stderr=subprocess.STDOUT,
             cwd=self.directory,
         )
-        self.reader = threading.Thread(target=self._read_log, daemon=True)
+        self.reader = threading.Thread(target=self._read_log, args=(self.process,), daemon=True)
         self.reader.start()
         found = self.wait_log(r"listening on .*:(\d+)", START_TIMEOUT, seen)
         self.port = int(found.group(1))
         return self
 
-    def _read_log(self):
+    def _read_log(self, process):
         with open(self.log_path, "a", encoding="utf-8") as copy:
-            for raw in self.process.stdout:
+            for raw in process.stdout:
                 line = raw.decode(errors="replace").rstrip("\n")
                 copy.write(line + "\n")
                 copy.flush()
@@ -161,7 +161,9 @@ class Gateway:
                     self.lines.append(line)
                     self.changed.notify_all()
         with self.changed:
-            self.lines.append("(end of log)")
+            # What a killed one started may write on while the next one is there.
+            if process is self.process:
+                self.lines.append("(end of log)")
             self.changed.notify_all()
 
     def wait_log(self, pattern, timeout=20, start=0):
@@ -226,7 +228,7 @@ class Gateway:
         lines = processes()
         for pid in children(self.process.pid):
             title = lines.get(pid, "")
-            role = re.match(r"rwsd: (auth|session|worker)\b", title)
+            role = re.match(r"rwsd: (auth|session|worker|records)\b", title)
             if role:
                 found[pid] = (role.group(1), title)
         return found

@@ -33,7 +33,8 @@ class FakeE2b(Fake):
         "idempotency": False,           # True: Idempotency-Key counts on POST /v2/sandboxes
         "max_concurrent": None,
         "plan_hours": 24,
-        "pause_ms": 0,                  # how long pausing and resuming take
+        "create_ms": 0,                 # how long creating, pausing and resuming take
+        "pause_ms": 0,
         "resume_ms": 0,
         "stall_on_pause": False,        # a stream cut by a pause keeps its place and stalls the program's output
         "exit_retention_s": 30,

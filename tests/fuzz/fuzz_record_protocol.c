@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Every decoder of core/record_protocol.h: the first byte is the message's type, the second says whether a
+ * descriptor comes with it, the rest is the payload. What a decoder accepts must survive being encoded
+ * again: the bytes of our own messages have one form only.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/base/message.h"
+#include "core/record_protocol.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Decodes message and encodes what came out into again, which takes over a descriptor; -1 when it was refused. */
+typedef int recode_fn(struct message *message, struct message *again);
+
+#define RECODE(name)                                                             \
+	static int recode_##name(struct message *message, struct message *again) \
+	{                                                                        \
+		struct name value;                                               \
+                                                                                 \
+		if (name##_decode(message, &value, NULL) != 0)                   \
+			return -1;                                               \
+		name##_encode(again, &value);                                    \
+		name##_free(&value);                                             \
+		return 0;                                                        \
+	}
+
+RECODE(records_configure)
+RECODE(records_attach)
+RECODE(records_orphan)
+RECODE(record_claim)
+RECODE(record_claimed)
+RECODE(record_ready)
+
+static int
+recode_worker_records(struct message *message, struct message *again)
+{
+	int fd;
+
+	if (worker_records_decode(message, &fd, NULL) != 0)
+		return -1;
+	worker_records_encode(again, fd);
+	return 0;
+}
+
+static int
+recode_flag(struct message *message, struct message *again)
+{
+	bool flag;
+
+	if (record_flag_decode(message, &flag, NULL) != 0)
+		return -1;
+	record_flag_encode(again, message->type, flag);
+	return 0;
+}
+
+static int
+recode_released(struct message *message, struct message *again)
+{
+	enum record_outcome outcome;
+
+	if (record_released_decode(message, &outcome, NULL) != 0)
+		return -1;
+	record_released_encode(again, outcome);
+	return 0;
+}
+
+static recode_fn *const recoders[256] = {
+	[MESSAGE_RECORDS_CONFIGURE] = recode_records_configure,
+	[MESSAGE_RECORDS_ATTACH] = recode_records_attach,
+	[MESSAGE_RECORDS_ORPHAN] = recode_records_orphan,
+	[MESSAGE_WORKER_RECORDS] = recode_worker_records,
+	[MESSAGE_RECORD_CLAIM] = recode_record_claim,
+	[MESSAGE_RECORD_CLAIMED] = recode_record_claimed,
+	[MESSAGE_RECORD_READY] = recode_record_ready,
+	[MESSAGE_RECORD_USED] = recode_flag,
+	[MESSAGE_RECORD_RELEASE] = recode_flag,
+	[MESSAGE_RECORD_MAY_RELEASE] = recode_flag,
+	[MESSAGE_RECORD_RELEASED] = recode_released,
+};
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct message message, again;
+
+	if (size < 2 || size - 2 > MESSAGE_PAYLOAD_MAX || recoders[data[0]] == NULL)
+		return 0;
+	message_start(&message, data[0]);
+	(void)buffer_append(&message.payload, data + 2, size - 2);
+	if ((data[1] & 1) != 0)
+		message.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (recoders[data[0]](&message, &again) == 0) {
+		if (again.type != data[0] || again.payload.length != size - 2)
+			__builtin_trap();
+		if (size > 2 && memcmp(buffer_data(&again.payload), data + 2, size - 2) != 0)
+			__builtin_trap();
+		message_free(&again);
+	}
+	message_free(&message);
+	return 0;
+}
