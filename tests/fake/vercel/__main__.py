@@ -84,7 +84,8 @@ class FakeVercel(Fake):
         elif path is None and request.path == "/health":
             await interactive.health(exchange)
         elif path is None:
-            await exchange.send(404, PAGE.format("404: NOT_FOUND").encode(), {"Content-Type": "text/html; charset=utf-8"})
+            await exchange.send(404, PAGE.format("404: NOT_FOUND").encode(),
+                                {"Content-Type": "text/html; charset=utf-8"})
         else:
             await self._serve_api(exchange, path)
 

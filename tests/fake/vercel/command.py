@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 """A command of a session: its process, its log from the first byte on, its end.
 
-A log is text. What a process writes that is no UTF-8 becomes U+FFFD, which nobody can turn back; stdout and stderr are two
-pipes, so their order is approximate. The log is kept for as long as the session lives and costs the process no waiting.
+A log is text. What a process writes that is no UTF-8 becomes U+FFFD, which nobody can turn back; stdout and stderr are
+two pipes, so their order is approximate. The log is kept as long as the session lives and costs the process no waiting.
 """
 import asyncio
 import codecs

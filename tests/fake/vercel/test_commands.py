@@ -82,8 +82,8 @@ def test_there_is_no_shell_and_a_missing_program_is_told(box):
 def test_a_command_may_be_root(box):
     assert box.run('id -u; echo "$USER $HOME $SUDO_USER $X"', sudo=True, env={"X": "kept"})[1] == (
         "0\nroot /root ubuntu kept\n")
-    assert box.run("sudo id -u; sudo -n X=1 sh -c 'echo $X $HOME'; sudo -u ubuntu -- id -un; sudo -u nobody id -u")[1] == (
-        "0\n1 /root\nubuntu\n65534\n")
+    script = "sudo id -u; sudo -n X=1 sh -c 'echo $X $HOME'; sudo -u ubuntu -- id -un; sudo -u nobody id -u"
+    assert box.run(script)[1] == "0\n1 /root\nubuntu\n65534\n"
 
 
 # -- output -----------------------------------------------------------------------------------------------------------
