@@ -73,7 +73,10 @@ class FakeVercel(Fake):
         self.session_calls = Sessions(self.registry, self.config)
 
     def sandbox_of(self, request):
-        """The sandbox's name, for calls by session id as well."""
+        """The sandbox's name, for calls by session id and terminals as well."""
+        if request.path == interactive.PATH:
+            session = interactive.session_of(self.registry, request)
+            return session and session.sandbox.name
         match = NAMED.match(api_path(request) or "")
         return self.registry.name_of(unquote(match.group(1))) if match else None
 

@@ -162,10 +162,10 @@ def archive(files, form):
 
 def exit_of(socket):
     """(all binary output, the exit code or None) of a terminal to its close."""
-    output, code = b"", None
+    output, code = bytearray(), None
     while message := socket.message():
         if message[0] == TEXT:
             code = json.loads(message[1])["code"]
         else:
             output += message[1]
-    return output, code
+    return bytes(output), code

@@ -106,6 +106,8 @@ class Command:
     async def signal(self, number):
         """To the process, or to its group (`kill_scope`); one that is gone does not matter."""
         group = self.config["kill_scope"] == "group" and self.config["own_group"]
+        if self.spawned.exited.done() and not group:    # its number may be another's by now
+            return
         try:
             await self.session.machine.signal(-self.spawned.pid if group else self.spawned.pid, number)
         except MachineError as error:

@@ -222,7 +222,7 @@ class Control:
         await self._send_page(exchange, list(self.registry.sessions.values()), "sessions")
 
     async def list_snapshots(self, exchange):
-        owned = [one for one in self.registry.snapshots.values() if one.status == "created"]
+        owned = [one for one in self.registry.snapshots.values() if one.usable()]
         await self._send_page(exchange, owned, "snapshots")
 
     def _known_snapshot(self, exchange, number):
