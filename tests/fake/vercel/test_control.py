@@ -290,7 +290,7 @@ def test_a_sandbox_without_a_snapshot_cannot_be_resumed(server):
     ("/stop", "sandbox_stopping", "stopping", "stop_ms"),
     ("/snapshot", "sandbox_snapshotting", "snapshotting", "snapshot_ms")])
 def test_while_a_session_ends_its_calls_are_refused(server, box, path, code, status, setting):
-    server.config(**{setting: 400})
+    server.config(**{setting: 2000})
     connection, answer_later = box.open_later("POST", path)
     box.wait(status)
     assert code_of(box.call("POST", "/cmd", {"command": "true"})) == (422, code)

@@ -134,7 +134,7 @@ def test_a_client_that_is_gone_hangs_up_or_does_not(box, setting, survives, cut)
     box.server.config(on_drop=setting)
     box.run("mkfifo go")
     if cut:
-        box.server.knob("/ws/interactive$", {"after_ms": 300}, match={"sandbox": box.name})
+        box.server.knob("/ws/interactive$", {"after_ms": 1000}, match={"sandbox": box.name})
     socket = box.terminal("sh", "-c", "trap 'echo hup > end; exit' HUP; echo $$; read x < go; echo fed > end")
     socket.until(b"\r\n")
     if cut:
