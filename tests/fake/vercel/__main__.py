@@ -59,6 +59,7 @@ class FakeVercel(Fake):
         "kill_scope": "process",        # whom kill and timeout reach: process, group
         "command_end": "pipes",         # a command ends with the last holder of its output (pipes), or its leader
         "utf8": "stream",               # a character in two reads of the server's is kept (stream), damaged (chunk)
+        "json_escapes": False,          # a log's characters beyond ASCII as \uXXXX, in pairs if need be
         "stream_on_stop": "error_line",     # how open streams learn of the session's end: error_line, eof, reset
         "not_executable_status": 400,   # of executable_not_found
         "max_write_bytes": None,        # more in one fs/write is a 413

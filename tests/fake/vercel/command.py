@@ -17,9 +17,9 @@ from .api import new_id, now_ms, without_none
 CHUNK = 32 << 10
 
 
-def encode_line(value):
-    """One line of application/x-ndjson."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+def encode_line(value, escaped=False):
+    """One line of application/x-ndjson; what is not ASCII as it is, or escaped."""
+    return json.dumps(value, ensure_ascii=escaped, separators=(",", ":")).encode() + b"\n"
 
 
 class Command:
@@ -61,7 +61,7 @@ class Command:
 
     def _log(self, stream, text):
         if text:
-            self.lines.append(encode_line({"stream": stream, "data": text}))
+            self.lines.append(encode_line({"stream": stream, "data": text}, self.config["json_escapes"]))
             self._note_change()
 
     async def _pump(self, fd, stream, decode):

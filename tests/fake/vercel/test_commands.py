@@ -93,6 +93,13 @@ def test_bytes_that_are_no_text_become_replacement_characters(box):
     assert box.run(r"printf 'a\377\300\257b\000c\355\240\200'")[1] == "a\ufffd\ufffd\ufffdb\0c\ufffd\ufffd\ufffd"
 
 
+def test_characters_can_come_as_escapes(box):
+    box.server.config(json_escapes=True)
+    answer = box.call("POST", "/cmd", {"command": "echo", "args": ["é😀"], "wait": True, "logs": True})
+    assert b'"data":"\\u00e9\\ud83d\\ude00\\n"' in answer.body
+    assert text_of(lines_of(answer.body), "stdout") == "é😀\n"
+
+
 @pytest.mark.parametrize("how, seen", [("stream", "é"), ("chunk", "\ufffd\ufffd")])
 def test_a_character_in_two_reads_is_kept_or_damaged(box, how, seen):
     box.server.config(utf8=how)
