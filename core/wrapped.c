@@ -4,7 +4,8 @@
  * through a relay that takes the markers out; signals go to the group by a script of their own,
  * which can only be sent once the start marker has told the group's number.
  *
- * On a pty the wrapper becomes the command, so its end is the driver's to tell.
+ * On a pty the wrapper becomes the command, so its end is the driver's to tell. With keep_background the
+ * output of what was left running goes on behind the end marker, until the driver tells that all is gone.
  *
  * A carrier may have made up the terminal, and then the driver does not know it: that gets a new size by a
  * script too.
@@ -44,6 +45,7 @@ struct wrapped {
 	struct relay *output, *errors, *input; /* input with a pty only */
 	bool told;                             /* the owner knows of the end */
 	bool exited;                           /* the driver reported the end */
+	bool gone;                             /* the owner knows that nothing runs any more */
 	bool is_known;
 	struct driver_exit ended; /* of the driver, with a pty */
 	struct error failure;
@@ -52,6 +54,7 @@ struct wrapped {
 	bool resize; /* so does this size */
 	uint32_t columns, rows;
 	struct loop_timer *settle; /* gathers signals that are sent together */
+	struct loop_timer *soon;   /* tells of the end, from the loop */
 	struct driver_operation *sending;
 };
 
@@ -61,6 +64,7 @@ free_wrapped(struct wrapped *wrapped)
 	if (wrapped->sending != NULL)
 		wrapped->setup.driver->cancel(wrapped->sending);
 	loop_timer_free(wrapped->settle);
+	loop_timer_free(wrapped->soon);
 	relay_free(wrapped->output);
 	relay_free(wrapped->errors);
 	relay_free(wrapped->input);
@@ -150,6 +154,24 @@ settled(void *argument)
 	send_news(argument);
 }
 
+/* All that the owner will get of this stream until it is told of the end. */
+static bool
+is_complete(const struct relay *relay)
+{
+	return relay == NULL || relay_has_delivered(relay);
+}
+
+/* The wrapper stays until no process of the group is left, so its own end means that they are gone. */
+static void
+tell_if_gone(struct wrapped *wrapped)
+{
+	if (!wrapped->told || !wrapped->exited || wrapped->gone || wrapped->output != NULL ||
+	    wrapped->errors != NULL)
+		return;
+	wrapped->gone = true;
+	wrapped->events->gone(wrapped->argument);
+}
+
 /* The end from the markers, once both streams are complete; with a pty from the driver. */
 static void
 tell_if_ended(struct wrapped *wrapped)
@@ -157,7 +179,7 @@ tell_if_ended(struct wrapped *wrapped)
 	struct driver_exit ended = { 0 };
 	struct error err;
 
-	if (wrapped->told || wrapped->output != NULL || wrapped->errors != NULL)
+	if (wrapped->told || !is_complete(wrapped->output) || !is_complete(wrapped->errors))
 		return;
 	if (!wrapped->pty && wrapped->output_marker.stage == MARKER_ENDED) {
 		ended.signaled = wrapped->output_marker.signaled;
@@ -177,8 +199,18 @@ tell_if_ended(struct wrapped *wrapped)
 	}
 	wrapped->told = true;
 	wrapped->events->exited(wrapped->argument, &ended, NULL);
-	if (wrapped->exited)
-		wrapped->events->gone(wrapped->argument);
+	tell_if_gone(wrapped);
+}
+
+static void
+soon_expired(void *argument)
+{
+	struct wrapped *wrapped = argument;
+
+	if (wrapped->told)
+		tell_if_gone(wrapped);
+	else
+		tell_if_ended(wrapped);
 }
 
 static void
@@ -188,6 +220,8 @@ relay_marked(void *argument, struct relay *relay)
 
 	if (relay == wrapped->output && wrapped->output_marker.stage == MARKER_RUNNING)
 		send_news(wrapped);
+	if (relay_has_delivered(relay))
+		loop_timer_start(wrapped->soon, 0);
 }
 
 static void
@@ -204,7 +238,7 @@ relay_ended(void *argument, struct relay *relay, const struct error *err)
 	else
 		wrapped->input = NULL;
 	relay_free(relay);
-	tell_if_ended(wrapped);
+	soon_expired(wrapped);
 }
 
 static const struct relay_events relay_events = { relay_marked, relay_ended };
@@ -303,12 +337,7 @@ stream_exited(void *argument, const struct driver_exit *ended, const struct erro
 	} else if (wrapped->failure.code == ERROR_NONE) {
 		wrapped->failure = *err;
 	}
-	/* The wrapper stays until no process of the group is left, so its own end means that they
-	 * are gone. */
-	if (wrapped->told)
-		wrapped->events->gone(wrapped->argument);
-	else
-		tell_if_ended(wrapped);
+	soon_expired(wrapped);
 }
 
 static const struct driver_stream_events stream_events = { stream_started, stream_exited, NULL };
@@ -353,10 +382,12 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 	wrapped->pty = command->pty;
 	wrapped->keep_background = command->keep_background;
 	wrapped->settle = loop_timer_new(setup->loop, settled, wrapped);
+	wrapped->soon = loop_timer_new(setup->loop, soon_expired, wrapped);
 	wrapped->close_input = !command->want_stdin && !command->pty;
 	marker_make_token(wrapped->token);
 	marker_init(&wrapped->output_marker, wrapped->token, false);
 	marker_init(&wrapped->errors_marker, wrapped->token, true);
+	wrapped->output_marker.follows = wrapped->errors_marker.follows = wrapped->keep_background;
 	argv = wrapper_argv(command);
 	outer.argv = argv;
 	outer.directory =
