@@ -414,6 +414,17 @@ workspace_busy(const struct workspace *workspace)
 	return false;
 }
 
+bool
+workspace_settles(const struct workspace *workspace)
+{
+	const struct command *command;
+
+	for (command = workspace->commands; command != NULL; command = command_next(command))
+		if (command_busy(command) && !command_has_ended(command))
+			return false;
+	return workspace_busy(workspace);
+}
+
 void
 workspace_add_command(struct workspace *workspace, struct command *command)
 {
@@ -437,6 +448,7 @@ workspace_remove_command(struct workspace *workspace, struct command *command)
 void
 workspace_command_gone(struct workspace *workspace)
 {
+	files_settled(workspace->files);
 	/* Not from here: a driver may be below us. */
 	if (workspace->stage == WORKSPACE_RELEASING)
 		loop_timer_start(workspace->soon, 0);

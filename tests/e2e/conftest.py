@@ -14,6 +14,8 @@ from gateway import BUILD, Gateway  # noqa: E402
 from providers import PROVIDERS  # noqa: E402
 
 LOG_LINES = 60
+# What serves files: on this machine a server of the driver's, or the script that all other drivers use.
+LOCAL_BACKENDS = ("native", "script")
 CHOSEN = tuple(filter(None, os.environ.get("DRIVERS", "").split(",")))
 
 
@@ -28,9 +30,13 @@ def pytest_generate_tests(metafunc):
     """A file that says DRIVERS = ("local", "e2b", "daytona") runs on each of these; others run on local, but for
     their tests marked every_driver. With DRIVERS=e2b,... in the environment all run on these, unless what they
     are about is one driver's own."""
+    marked = metafunc.definition.get_closest_marker
+    if "backend" in metafunc.fixturenames:
+        others = CHOSEN or (tuple(PROVIDERS) if marked("every_driver") else ("local",))
+        backends = [*(LOCAL_BACKENDS if "local" in others else ()), *(name for name in others if name != "local")]
+        metafunc.parametrize("backend", backends, indirect=True, scope="module")
     if "provider" not in metafunc.fixturenames:
         return
-    marked = metafunc.definition.get_closest_marker
     drivers = getattr(metafunc.module, "DRIVERS", ("local",))
     if marked("local_only"):
         drivers = ("local",)
@@ -87,6 +93,14 @@ def provider(request):
     """What the sandboxes of the tests come from."""
     started = PROVIDERS[request.param]()
     yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def backend(request):
+    """What serves the files of the tests, and what the sandboxes come from."""
+    started = PROVIDERS["local" if request.param in LOCAL_BACKENDS else request.param]()
+    yield request.param, started
     started.stop()
 
 
