@@ -13,21 +13,6 @@ struct carrier {
 	struct transport *transport; /* instead of stream */
 };
 
-static bool
-is_exact(const struct driver *driver)
-{
-	return (driver->kind->supports & EXACT) == EXACT;
-}
-
-const char *const *
-carrier_needs(const struct driver *driver)
-{
-	static const char *const nothing[] = { NULL };
-	static const char *const transport[] = { "dd", "mkfifo", "sleep", "stty", "timeout", NULL };
-
-	return is_exact(driver) ? nothing : transport;
-}
-
 struct carrier *
 carrier_start(const struct transport_setup *setup, const struct driver_command *command,
     const struct driver_stream_events *events, void *argument)
@@ -36,7 +21,7 @@ carrier_start(const struct transport_setup *setup, const struct driver_command *
 
 	carrier = memory_zeroed(1, sizeof(*carrier));
 	carrier->driver = setup->driver;
-	if (is_exact(setup->driver))
+	if ((setup->driver->kind->supports & EXACT) == EXACT)
 		carrier->stream = setup->driver->start(setup->sandbox, command, events, argument);
 	else
 		carrier->transport = transport_start(setup, command, events, argument);

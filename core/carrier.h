@@ -11,16 +11,9 @@
 #include <stdint.h>
 
 struct carrier;
-struct driver;
 struct driver_command;
 struct driver_stream_events;
 struct transport_setup;
-
-/*
- * The commands, NULL-ended, that a sandbox of this driver needs for it, beside what all need. script(1) is not
- * among them: without it there are no terminals, and whoever asks for one is told.
- */
-const char *const *carrier_needs(const struct driver *driver);
 
 /* As driver->start. */
 struct carrier *carrier_start(const struct transport_setup *setup,

@@ -11,7 +11,6 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
-#include "core/carrier.h"
 #include "core/command.h"
 #include "core/driver.h"
 #include "core/files.h"
@@ -175,10 +174,8 @@ static void
 check(struct workspace *workspace)
 {
 	const struct settings *settings = workspace->setup.settings;
-	const char *const *needed = carrier_needs(workspace->setup.driver);
-	char create[] = "create", find[] = "find", *arguments[3], **list, **argv;
+	char *arguments[3], create[] = "create", find[] = "find", **argv;
 	const char *root;
-	size_t count;
 	char *path;
 
 	root = settings_text(settings, "root");
@@ -191,15 +188,11 @@ check(struct workspace *workspace)
 	arguments[0] = path;
 	arguments[1] = settings_boolean(settings, "create_root") ? create : find;
 	arguments[2] = NULL;
-	list = memory_list(arguments);
-	for (count = 2; *needed != NULL; needed++)
-		list = memory_list_add(list, count++, *needed);
-	argv = script_argv("start", list);
+	argv = script_argv("start", arguments);
 	workspace->stage = WORKSPACE_CHECKING;
 	workspace->check = workspace->setup.driver->run(
 	    workspace->sandbox, argv, NULL, 0, CHECK_OUTPUT_MAX, checked, workspace);
 	memory_list_free(argv);
-	memory_list_free(list);
 	memory_free(path);
 }
 

@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: ISC
 # The start check: is there what a workspace needs, and where is its root?
 #
-# Arguments: ROOT MODE [NAME ...]
-#	ROOT        absolute
-#	MODE        create or find: is it made when it is missing?
-#	NAME        a command that is needed beside those that all drivers need
+# Arguments: the root (absolute), and "create" or "find": make it when it is missing?
 # Output, a line each:
 #	missing NAMES   commands that the image lacks
 #	problem TEXT    why the root cannot be used
@@ -14,12 +11,9 @@
 # Exit status: 0 when the check itself worked, whatever it found.
 set -eu
 
-root=$1
-mode=$2
-shift 2
 missing=
 for name in base64 cat chmod cp cut head ln ls mkdir mktemp mv od readlink realpath rm rmdir sort \
-    stat tail tee touch tr wc find tar setsid "$@"; do
+    stat tail tee touch tr wc find tar setsid; do
 	command -v "$name" >/dev/null 2>&1 || missing="$missing $name"
 done
 # Other programs of that name cannot wait for what they start.
@@ -29,14 +23,14 @@ if [ -n "$missing" ]; then
 	exit 0
 fi
 
-if [ "$mode" = create ] && [ ! -d "$root" ]; then
-	mkdir -p -- "$root" 2>/dev/null || true
+if [ "$2" = create ] && [ ! -d "$1" ]; then
+	mkdir -p -- "$1" 2>/dev/null || true
 fi
-if [ ! -d "$root" ]; then
-	printf 'problem the root %s is not a directory\n' "$root"
+if [ ! -d "$1" ]; then
+	printf 'problem the root %s is not a directory\n' "$1"
 	exit 0
 fi
-printf 'root %s\n' "$(realpath -- "$root")"
+printf 'root %s\n' "$(realpath -- "$1")"
 
 for shell in "${SHELL:-}" bash sh; do
 	if [ -n "$shell" ] && path=$(command -v "$shell" 2>/dev/null); then
