@@ -390,6 +390,8 @@ start_stream(struct command *command, const struct driver_command *start)
 	setup.loop = workspace_loop(command->workspace);
 	setup.driver = driver_of(command);
 	setup.sandbox = workspace_sandbox(command->workspace);
+	setup.directory = workspace_directory(command->workspace);
+	setup.id = workspace_id(command->workspace);
 	if (is_complete(setup.driver))
 		command->stream = setup.driver->start(
 		    setup.sandbox, start, &stream_events, command);

@@ -94,6 +94,7 @@ become_ready(struct workspace *workspace)
 	workspace->stage = WORKSPACE_READY;
 	log_info("workspace %s: sandbox %s is ready, root %s", workspace->setup.name, workspace->id,
 	    workspace->root);
+	workspace_end_remnants(workspace);
 	if (workspace->told) {
 		line = memory_text_format(
 		    "ready in %.1f s", (double)(loop_now() - workspace->started) / 1000.0);
@@ -312,6 +313,7 @@ workspace_free(struct workspace *workspace)
 	if (workspace == NULL)
 		return;
 	files_free(workspace->files);
+	workspace_forget_remnants(workspace);
 	loop_timer_free(workspace->soon);
 	loop_timer_free(workspace->slow);
 	loop_timer_free(workspace->deadline);

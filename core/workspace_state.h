@@ -37,6 +37,11 @@ struct workspace {
 	struct command *commands;
 	struct files *files;
 
+	/* workspace_remnant.c */
+	bool looked_back; /* at what an earlier worker left: once, before commands of our own */
+	char **remnants;  /* being ended: PID, STARTTIME, ... */
+	struct driver_operation *reaping;
+
 	bool under_way; /* the driver was asked to release it */
 	bool dispose;
 	workspace_done_fn *done;
@@ -52,6 +57,10 @@ struct workspace {
 /* Tells everybody who waits; each may start to wait again. */
 void workspace_tell_waiters(struct workspace *workspace, const struct error *err);
 void workspace_stop_connecting(struct workspace *workspace);
+
+/* workspace_remnant.c: ends what a worker that died has left in the sandbox, once. */
+void workspace_end_remnants(struct workspace *workspace);
+void workspace_forget_remnants(struct workspace *workspace);
 
 /* workspace_release.c: goes on with a release once nothing runs any more. */
 void workspace_release_if_idle(struct workspace *workspace);

@@ -23,6 +23,7 @@
 #include "core/base/memory.h"
 #include "core/carrier.h"
 #include "core/driver.h"
+#include "core/ledger.h"
 #include "core/marker.h"
 #include "core/relay.h"
 #include "core/scripts.h"
@@ -35,6 +36,8 @@
 
 struct wrapped {
 	struct wrapped_setup setup;
+	char *id; /* of the sandbox */
+	bool is_in_ledger;
 	const struct driver_stream_events *events;
 	void *argument;
 	struct carrier *carrier;
@@ -58,9 +61,32 @@ struct wrapped {
 	struct driver_operation *sending;
 };
 
+/* Should we die, the next worker ends it. */
+static void
+enter_ledger(struct wrapped *wrapped)
+{
+	const struct marker *marker = &wrapped->output_marker;
+
+	if (wrapped->is_in_ledger || marker->pid == 0)
+		return;
+	ledger_add(wrapped->setup.directory, wrapped->id, marker->pid, marker->start_time);
+	wrapped->is_in_ledger = true;
+}
+
+static void
+leave_ledger(struct wrapped *wrapped)
+{
+	const struct marker *marker = &wrapped->output_marker;
+
+	if (wrapped->is_in_ledger)
+		ledger_remove(wrapped->setup.directory, marker->pid, marker->start_time);
+	wrapped->is_in_ledger = false;
+}
+
 static void
 free_wrapped(struct wrapped *wrapped)
 {
+	leave_ledger(wrapped);
 	if (wrapped->sending != NULL)
 		wrapped->setup.driver->cancel(wrapped->sending);
 	loop_timer_free(wrapped->settle);
@@ -69,6 +95,7 @@ free_wrapped(struct wrapped *wrapped)
 	relay_free(wrapped->errors);
 	relay_free(wrapped->input);
 	carrier_close(wrapped->carrier);
+	memory_free(wrapped->id);
 	explicit_bzero(wrapped, sizeof(*wrapped));
 	memory_free(wrapped);
 }
@@ -169,6 +196,7 @@ tell_if_gone(struct wrapped *wrapped)
 	    wrapped->errors != NULL)
 		return;
 	wrapped->gone = true;
+	leave_ledger(wrapped);
 	wrapped->events->gone(wrapped->argument);
 }
 
@@ -198,6 +226,9 @@ tell_if_ended(struct wrapped *wrapped)
 		return;
 	}
 	wrapped->told = true;
+	/* What it left running stays by permission. */
+	if (wrapped->keep_background)
+		leave_ledger(wrapped);
 	wrapped->events->exited(wrapped->argument, &ended, NULL);
 	tell_if_gone(wrapped);
 }
@@ -218,8 +249,10 @@ relay_marked(void *argument, struct relay *relay)
 {
 	struct wrapped *wrapped = argument;
 
-	if (relay == wrapped->output && wrapped->output_marker.stage == MARKER_RUNNING)
+	if (relay == wrapped->output && wrapped->output_marker.stage == MARKER_RUNNING) {
+		enter_ledger(wrapped);
 		send_news(wrapped);
+	}
 	if (relay_has_delivered(relay))
 		loop_timer_start(wrapped->soon, 0);
 }
@@ -377,6 +410,7 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 
 	wrapped = memory_zeroed(1, sizeof(*wrapped));
 	wrapped->setup = *setup;
+	wrapped->id = memory_text(setup->id);
 	wrapped->events = events;
 	wrapped->argument = argument;
 	wrapped->pty = command->pty;
@@ -396,6 +430,8 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 	inner.loop = setup->loop;
 	inner.driver = setup->driver;
 	inner.sandbox = setup->sandbox;
+	inner.directory = setup->directory;
+	inner.id = wrapped->id;
 	wrapped->carrier = carrier_start(&inner, &outer, &stream_events, wrapped);
 	memory_list_free(argv);
 	return wrapped;
@@ -441,8 +477,8 @@ wrapped_close(struct wrapped *wrapped)
 	static const int last[] = { SIGKILL };
 	char **argv;
 
-	/* What it left running may be there by permission. */
-	if (!wrapped->exited && wrapped->output_marker.pid != 0 &&
+	/* A stream that broke says nothing of the command. What it left running may be there by permission. */
+	if (!(wrapped->exited && wrapped->is_known) && wrapped->output_marker.pid != 0 &&
 	    !(wrapped->told && wrapped->keep_background)) {
 		/* Nobody waits for it: the driver frees the operation when it is done. */
 		argv = signal_argv(wrapped, last, 1);

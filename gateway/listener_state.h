@@ -38,7 +38,9 @@ struct worker_entry {
 	char *login;
 	char *workspace;
 	unsigned sessions;
-	bool leaving; /* was told to end */
+	bool leaving;      /* was told to end */
+	bool is_successor; /* of one that died and left commands behind */
+	bool was_used;     /* by a session */
 	struct waiting *waiting;
 };
 

@@ -60,7 +60,14 @@ turns() {
 	done
 }
 
-printf '\036rws:%s start %s 0\n' "$_rws_token" "$$"
+read -r _rws_stat <"/proc/$$/stat"
+# The time when we were started is field 22 of proc(5), the 20th behind our name.
+_rws_started=$(
+	# shellcheck disable=SC2086 # they are parted by blanks
+	set -- ${_rws_stat##*) }
+	echo "${20}"
+)
+printf '\036rws:%s start %s %s\n' "$_rws_token" "$$" "$_rws_started"
 # For the same reason frames reads from a pipe. Nobody waits for cat: it ends with the terminal.
 exec 5<&0
 { cat <&5 3<&- 4>&- 5<&- & } | frames 3<&- 4>&- 5<&- | run "$@" | turns 4>&- 5<&-

@@ -221,7 +221,7 @@ static void
 start_command(const struct driver_command *command)
 {
 	struct wrapped_setup setup = { transport_fixture.loop, &pty_driver,
-		&transport_fixture.sandbox };
+		&transport_fixture.sandbox, -1, "test" };
 
 	transport_fixture.sent = 0;
 	buffer_init(&transport_fixture.output.content, CONTENT_MAX);
