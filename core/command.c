@@ -338,9 +338,9 @@ stream_gone(void *argument)
 }
 
 static const struct driver_stream_events stream_events = {
-	stream_started,
-	stream_exited,
-	stream_gone,
+	.started = stream_started,
+	.exited = stream_exited,
+	.gone = stream_gone,
 };
 
 /* The login's environment, what every command gets, and the request's: later ones win. */

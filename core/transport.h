@@ -20,7 +20,7 @@ struct transport_setup {
 	const struct driver *driver; /* with DRIVER_PTY */
 	struct driver_sandbox *sandbox;
 	int directory;  /* for core/ledger.h, or -1 */
-	const char *id; /* of the sandbox; kept */
+	const char *id; /* of the sandbox; copied */
 };
 
 /*

@@ -25,6 +25,7 @@
 
 struct transport_line {
 	struct transport_setup setup;
+	char *id; /* of the sandbox */
 	struct driver_stream *stream;
 	void (*changed)(void *argument);
 	void *argument;
@@ -103,8 +104,7 @@ check_end(struct transport_line *line)
 static void
 enter_ledger(struct transport_line *line)
 {
-	ledger_add(
-	    line->setup.directory, line->setup.id, line->marker.pid, line->marker.start_time);
+	ledger_add(line->setup.directory, line->id, line->marker.pid, line->marker.start_time);
 	line->is_in_ledger = true;
 }
 
@@ -192,7 +192,10 @@ stream_exited(void *argument, const struct driver_exit *ended, const struct erro
 	tell_changed(line);
 }
 
-static const struct driver_stream_events stream_events = { stream_started, stream_exited, NULL };
+static const struct driver_stream_events stream_events = {
+	.started = stream_started,
+	.exited = stream_exited,
+};
 
 struct transport_line *
 transport_line_open(const struct transport_setup *setup, const char *token,
@@ -202,6 +205,7 @@ transport_line_open(const struct transport_setup *setup, const char *token,
 
 	line = memory_zeroed(1, sizeof(*line));
 	line->setup = *setup;
+	line->id = memory_text(setup->id);
 	line->changed = changed;
 	line->argument = argument;
 	line->soon = loop_timer_new(setup->loop, soon_expired, line);
@@ -223,6 +227,7 @@ transport_line_close(struct transport_line *line)
 	pump_sink_free(line->receiver);
 	loop_timer_free(line->soon);
 	buffer_wipe(&line->decoded);
+	memory_free(line->id);
 	explicit_bzero(line, sizeof(*line));
 	memory_free(line);
 }

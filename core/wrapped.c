@@ -373,7 +373,27 @@ stream_exited(void *argument, const struct driver_exit *ended, const struct erro
 	soon_expired(wrapped);
 }
 
-static const struct driver_stream_events stream_events = { stream_started, stream_exited, NULL };
+/* What is missing may be the start marker, and then all that follows would be taken for noise before it. */
+static void
+stream_gap(void *argument)
+{
+	struct wrapped *wrapped = argument;
+
+	if (!wrapped->pty || wrapped->told || wrapped->output_marker.stage != MARKER_BEFORE)
+		return;
+	relay_free(wrapped->output);
+	wrapped->output = NULL;
+	wrapped->exited = true;
+	error_set(&wrapped->failure, ERROR_UNAVAILABLE,
+	    "the command's stream broke before it was known to have started");
+	loop_timer_start(wrapped->soon, 0);
+}
+
+static const struct driver_stream_events stream_events = {
+	.started = stream_started,
+	.exited = stream_exited,
+	.gap = stream_gap,
+};
 
 /* argv of the wrapper: command.sh, its own arguments, and the command's argv. */
 static char **

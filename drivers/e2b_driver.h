@@ -137,6 +137,8 @@ struct e2b_process_events {
 	bool (*has_room)(void *argument, enum e2b_event_kind kind);
 	void (*output)(
 	    void *argument, enum e2b_event_kind kind, const unsigned char *data, size_t size);
+	/* May be NULL: as in struct driver_stream_events. */
+	void (*gap)(void *argument);
 	/* Once and last, as in struct driver_stream_events; e2b_process_free is the owner's. */
 	void (*ended)(void *argument, const struct driver_exit *ended, const struct error *err);
 };

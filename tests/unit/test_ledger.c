@@ -129,8 +129,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_added_is_listed_until_it_is_removed,
-		    make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(
+		    what_is_added_is_listed_until_it_is_removed, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(
 		    what_ran_in_another_sandbox_is_forgotten, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(

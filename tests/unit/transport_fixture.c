@@ -215,7 +215,11 @@ command_gone(void *argument)
 	transport_fixture.gone = true;
 }
 
-static const struct driver_stream_events events = { command_started, command_exited, command_gone };
+static const struct driver_stream_events events = {
+	.started = command_started,
+	.exited = command_exited,
+	.gone = command_gone,
+};
 
 static void
 start_command(const struct driver_command *command)
