@@ -11,11 +11,8 @@
  * Stopping is one ladder whatever the reason: HUP first when the client is gone, then TERM, KILL
  * after kill_grace, and when not even that ends it, the stream is given up after LAST_WAIT.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
@@ -25,6 +22,7 @@
 #include "core/base/number.h"
 #include "core/base/option.h"
 #include "core/command.h"
+#include "core/drain.h"
 #include "core/driver.h"
 #include "core/protocol.h"
 #include "core/workspace.h"
@@ -61,12 +59,6 @@ enum rung {
 	RUNG_KILL,
 };
 
-/* Output of what was kept running: read and dropped, so that it is not killed by SIGPIPE. */
-struct drain {
-	int fd;
-	struct loop_watch *watch;
-};
-
 struct command {
 	struct command *next; /* of the workspace */
 	struct workspace *workspace;
@@ -82,7 +74,7 @@ struct command {
 	int early_signal;
 	uint64_t limit;
 	struct loop_timer *timeout, *ladder;
-	struct drain drains[2];
+	struct drain *drains[2]; /* of the output of what may be kept running */
 
 	char **argv, **environment;
 	char *directory, *term;
@@ -115,21 +107,13 @@ close_stream(struct command *command)
 }
 
 static void
-stop_drain(struct drain *drain)
-{
-	loop_unwatch(drain->watch);
-	drain->watch = NULL;
-	descriptor_close(&drain->fd);
-}
-
-static void
 free_command(struct command *command)
 {
 	workspace_remove_command(command->workspace, command);
 	workspace_waiter_cancel(command->waiter);
 	close_stream(command);
-	stop_drain(&command->drains[0]);
-	stop_drain(&command->drains[1]);
+	drain_free(command->drains[0]);
+	drain_free(command->drains[1]);
 	loop_timer_free(command->timeout);
 	loop_timer_free(command->ladder);
 	memory_list_free(command->argv);
@@ -289,45 +273,16 @@ timeout_expired(void *argument)
 	stop(argument, REASON_TIMEOUT);
 }
 
-static void
-drain_ready(void *argument, unsigned events)
-{
-	struct drain *drain = argument;
-	char scratch[65536];
-	ssize_t got;
-
-	(void)events;
-	do
-		got = read(drain->fd, scratch, sizeof(scratch));
-	while (got > 0);
-	if (got == 0 || (errno != EAGAIN && errno != EINTR))
-		stop_drain(drain);
-}
-
-static void
-start_drain(struct command *command, struct drain *drain)
-{
-	struct error err;
-
-	if (drain->fd < 0 || drain->watch != NULL)
-		return;
-	if (descriptor_nonblock(drain->fd, &err) != 0) {
-		stop_drain(drain);
-		return;
-	}
-	drain->watch = loop_watch(
-	    workspace_loop(command->workspace), drain->fd, LOOP_READ, drain_ready, drain);
-}
-
 /* Keeps a second descriptor of each output stream of a command that may leave processes behind. */
 static void
 prepare_drains(struct command *command, const struct driver_descriptors *descriptors)
 {
+	struct loop *loop = workspace_loop(command->workspace);
+
 	if (!command->request.keep_background || command->request.pty)
 		return;
-	command->drains[0].fd = fcntl(descriptors->output, F_DUPFD_CLOEXEC, 0);
-	if (descriptors->errors >= 0)
-		command->drains[1].fd = fcntl(descriptors->errors, F_DUPFD_CLOEXEC, 0);
+	command->drains[0] = drain_new(loop, descriptors->output);
+	command->drains[1] = drain_new(loop, descriptors->errors);
 }
 
 static void
@@ -383,9 +338,9 @@ stream_gone(void *argument)
 }
 
 static const struct driver_stream_events stream_events = {
-	stream_started,
-	stream_exited,
-	stream_gone,
+	.started = stream_started,
+	.exited = stream_exited,
+	.gone = stream_gone,
 };
 
 /* The login's environment, what every command gets, and the request's: later ones win. */
@@ -437,6 +392,8 @@ start_stream(struct command *command, const struct driver_command *start)
 	setup.loop = workspace_loop(command->workspace);
 	setup.driver = driver_of(command);
 	setup.sandbox = workspace_sandbox(command->workspace);
+	setup.directory = workspace_directory(command->workspace);
+	setup.id = workspace_id(command->workspace);
 	if (is_complete(setup.driver))
 		command->stream = setup.driver->start(
 		    setup.sandbox, start, &stream_events, command);
@@ -504,7 +461,6 @@ command_start(struct workspace *workspace, const struct command_request *request
 	command->environment = memory_list(request->environment);
 	command->directory = request->directory == NULL ? NULL : memory_text(request->directory);
 	command->term = request->term == NULL ? NULL : memory_text(request->term);
-	command->drains[0].fd = command->drains[1].fd = -1;
 	command->timeout = loop_timer_new(workspace_loop(workspace), timeout_expired, command);
 	command->ladder = loop_timer_new(workspace_loop(workspace), climb, command);
 	workspace_add_command(workspace, command);
@@ -559,8 +515,8 @@ void
 command_close(struct command *command)
 {
 	command->events = NULL;
-	start_drain(command, &command->drains[0]);
-	start_drain(command, &command->drains[1]);
+	drain_start(command->drains[0]);
+	drain_start(command->drains[1]);
 	if (command->stage != STAGE_ENDED)
 		stop(command, REASON_CLOSED);
 	else
@@ -578,6 +534,12 @@ command_busy(const struct command *command)
 {
 	return !command->request.internal &&
 	       (command->stage == STAGE_WAITING || command_lives(command));
+}
+
+bool
+command_has_ended(const struct command *command)
+{
+	return command->stage == STAGE_ENDED;
 }
 
 struct command *

@@ -68,6 +68,9 @@ void command_close(struct command *command);
 /* Does it run, or has it left processes behind? Never true for an internal one. */
 bool command_busy(const struct command *command);
 
+/* Did it end? Something of it may be left. */
+bool command_has_ended(const struct command *command);
+
 /* Is it being started, does it run, or has it left processes behind? An internal one as well. */
 bool command_lives(const struct command *command);
 

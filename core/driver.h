@@ -124,6 +124,8 @@ struct driver_stream_events {
 	void (*exited)(void *argument, const struct driver_exit *ended, const struct error *err);
 	/* With DRIVER_GROUP, after exited: no process of the group is left. */
 	void (*gone)(void *argument);
+	/* May be NULL. A terminal's stream broke and is picked up again: output may be missing from here on. */
+	void (*gap)(void *argument);
 };
 
 typedef void driver_connected_fn(

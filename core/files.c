@@ -17,10 +17,17 @@
 #include "core/workspace.h"
 
 enum stage {
-	STAGE_WAITING, /* for the workspace */
-	STAGE_SENT,    /* with the backend */
-	STAGE_FAILED,  /* the timer tells so */
+	STAGE_WAITING,  /* for the workspace */
+	STAGE_SETTLING, /* for what is left of commands that have ended */
+	STAGE_SENT,     /* with the backend */
+	STAGE_FAILED,   /* the timer tells so */
 };
+
+/*
+ * ms after the end of a command: a provider tells later that nothing of it is left, and a client that was told
+ * of the end may well go on before that.
+ */
+#define SETTLE_WAIT 2000
 
 struct files_operation {
 	struct files_operation *next;
@@ -31,7 +38,7 @@ struct files_operation {
 	files_done_fn *done;
 	void *argument;
 	struct workspace_waiter *waiter;
-	struct loop_timer *failed;
+	struct loop_timer *timer; /* while settling, and to tell a failure */
 	struct error failure;
 	void *state;
 };
@@ -70,7 +77,7 @@ unlink_operation(struct files_operation *operation)
 static void
 free_operation(struct files_operation *operation)
 {
-	loop_timer_free(operation->failed);
+	loop_timer_free(operation->timer);
 	file_request_free(&operation->request);
 	memory_free(operation);
 }
@@ -161,7 +168,7 @@ fail_later(struct files_operation *operation, const struct error *err)
 {
 	operation->stage = STAGE_FAILED;
 	operation->failure = *err;
-	loop_timer_start(operation->failed, 0);
+	loop_timer_start(operation->timer, 0);
 }
 
 void
@@ -202,14 +209,25 @@ changes_names(const struct file_request *request)
 	return request->verb == FILE_REMOVE || request->verb == FILE_RENAME;
 }
 
+/* Must it wait until nothing runs? */
+static bool
+is_held_up(const struct files_operation *operation)
+{
+	return (operation->request.flags & FILE_UNLESS_BUSY) != 0 &&
+	       changes_names(&operation->request) && workspace_busy(operation->files->workspace);
+}
+
 static void
 send_operation(struct files_operation *operation)
 {
 	struct files *files = operation->files;
 	struct error err;
 
-	if ((operation->request.flags & FILE_UNLESS_BUSY) != 0 &&
-	    changes_names(&operation->request) && workspace_busy(files->workspace)) {
+	if (is_held_up(operation) && operation->stage != STAGE_SETTLING &&
+	    workspace_settles(files->workspace)) {
+		operation->stage = STAGE_SETTLING;
+		loop_timer_start(operation->timer, SETTLE_WAIT);
+	} else if (is_held_up(operation)) {
 		error_set(&err, ERROR_BUSY, "a command of the workspace runs or left processes");
 		fail_later(operation, &err);
 	} else if (files->far == NULL && open_far(files, &err) != 0) {
@@ -237,11 +255,24 @@ workspace_ready(void *argument, const struct error *err)
 }
 
 static void
-tell_failure(void *argument)
+timer_expired(void *argument)
 {
 	struct files_operation *operation = argument;
 
-	files_fail(operation, &operation->failure);
+	if (operation->stage == STAGE_SETTLING)
+		send_operation(operation);
+	else
+		files_fail(operation, &operation->failure);
+}
+
+void
+files_settled(struct files *files)
+{
+	struct files_operation *operation;
+
+	for (operation = files->operations; operation != NULL; operation = operation->next)
+		if (operation->stage == STAGE_SETTLING && !is_held_up(operation))
+			loop_timer_start(operation->timer, 0);
 }
 
 static void
@@ -293,8 +324,8 @@ files_start(struct files *files, struct file_request *request, files_done_fn *do
 	operation->id = ++files->last_id;
 	operation->done = done;
 	operation->argument = argument;
-	operation->failed = loop_timer_new(
-	    workspace_loop(files->workspace), tell_failure, operation);
+	operation->timer = loop_timer_new(
+	    workspace_loop(files->workspace), timer_expired, operation);
 	copy_request(&operation->request, request);
 	operation->next = files->operations;
 	files->operations = operation;

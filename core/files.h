@@ -40,6 +40,9 @@ struct files_operation *files_start(
  */
 void files_cancel(struct files_operation *operation);
 
+/* workspace.c only: nothing is left of a command that had ended. */
+void files_settled(struct files *files);
+
 /* The most that a file may have: max_file_bytes. */
 uint64_t files_limit(const struct files *files);
 

@@ -288,6 +288,8 @@ files_agent_open(
 	setup.loop = workspace_loop(workspace);
 	setup.driver = workspace_driver(workspace);
 	setup.sandbox = workspace_sandbox(workspace);
+	setup.directory = workspace_directory(workspace);
+	setup.id = workspace_id(workspace);
 	agent->carrier = carrier_start(&setup, &command, &stream_events, agent);
 	memory_list_free(argv);
 	return agent;

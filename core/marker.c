@@ -152,7 +152,7 @@ static int
 put_output(struct marker *marker, const unsigned char *data, size_t size, struct buffer *output,
     struct error *err)
 {
-	if (marker->stage == MARKER_RUNNING) {
+	if (marker->stage == MARKER_RUNNING || (marker->stage == MARKER_ENDED && marker->follows)) {
 		if (buffer_append(output, data, size) != 0)
 			return error_set(err, ERROR_TOO_LARGE, "no room for output");
 		return 0;

@@ -23,13 +23,14 @@ struct error;
 enum marker_stage {
 	MARKER_BEFORE,  /* nothing is output yet */
 	MARKER_RUNNING, /* between the markers */
-	MARKER_ENDED,   /* what follows is dropped */
+	MARKER_ENDED,   /* what comes now is dropped, unless follows is set */
 };
 
 struct marker {
 	char token[MARKER_TOKEN_SIZE];
 	bool without_start; /* a stream that has an end marker only (stderr): starts in
 			       MARKER_RUNNING */
+	bool follows;       /* what comes behind the end is output too: of what was left running */
 	enum marker_stage stage;
 	size_t noise;
 	unsigned char held[128]; /* the start of what may become a marker */

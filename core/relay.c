@@ -25,6 +25,7 @@ struct relay {
 	const struct relay_events *events;
 	void *argument;
 	bool source_ended;
+	bool delivered; /* all that comes before the end marker */
 	struct error failure;
 	bool failed;
 };
@@ -95,17 +96,17 @@ fail(struct relay *relay, const struct error *err)
 static void
 decode(struct relay *relay, const char *data, size_t size)
 {
-	enum marker_stage before;
+	bool had_started;
 	struct error err;
 
 	if (relay->marker == NULL) {
 		(void)buffer_append(&relay->buffer, data, size);
 		return;
 	}
-	before = relay->marker->stage;
+	had_started = relay->marker->stage != MARKER_BEFORE;
 	if (marker_decode(relay->marker, data, size, &relay->buffer, &err) != 0)
 		fail(relay, &err);
-	else if (relay->marker->stage != before)
+	else if (!had_started && relay->marker->stage != MARKER_BEFORE)
 		relay->events->marked(relay->argument, relay);
 }
 
@@ -151,8 +152,19 @@ static bool
 is_over(const struct relay *relay)
 {
 	return relay->buffer.length == 0 &&
-	       (relay->source_ended ||
-		   (relay->marker != NULL && relay->marker->stage == MARKER_ENDED));
+	       (relay->source_ended || (relay->delivered && !relay->marker->follows));
+}
+
+/* It is read on from the end marker only when the buffer is empty: then what came before is delivered. */
+static void
+look_for_end(struct relay *relay)
+{
+	if (relay->delivered || relay->marker == NULL || relay->marker->stage != MARKER_ENDED ||
+	    relay->buffer.length > 0)
+		return;
+	relay->delivered = true;
+	if (relay->marker->follows)
+		relay->events->marked(relay->argument, relay);
 }
 
 /* Waits for events; a watch that was taken away because of a hang-up comes back when it is of use. */
@@ -172,6 +184,7 @@ advance(struct relay *relay)
 	if (relay->buffer.length == 0 && !relay->source_ended)
 		fill(relay);
 	drain(relay);
+	look_for_end(relay);
 	if (is_over(relay)) {
 		close_source(relay);
 		close_sink(relay);
@@ -212,4 +225,10 @@ sink_ready(void *argument, unsigned events)
 		return;
 	}
 	advance(relay);
+}
+
+bool
+relay_has_delivered(const struct relay *relay)
+{
+	return relay->delivered;
 }

@@ -123,7 +123,9 @@ received(void *argument, struct buffer *output, const struct error *err)
 
 	(void)output;
 	snapshot->task = NULL;
-	if (err != NULL)
+	if (snapshot->failure.code != ERROR_NONE)
+		drop_part(snapshot);
+	else if (err != NULL)
 		fail(snapshot, err);
 	else if (snapshot->entries == NULL)
 		fail(snapshot,
@@ -179,10 +181,15 @@ copied(void *argument, const struct buffer *entries, uint64_t files, uint64_t by
 	struct snapshot *snapshot = argument;
 
 	snapshot->copy = NULL;
-	if (err != NULL) {
-		task_free(snapshot->task);
-		snapshot->task = NULL;
+	if (err != NULL && snapshot->task == NULL) {
 		fail(snapshot, err);
+		return;
+	}
+	if (err != NULL) {
+		/* What it leaves can be removed only once it has ended. */
+		snapshot->failure = *err;
+		error_wrap(&snapshot->failure, "import");
+		task_abort(snapshot->task);
 		return;
 	}
 	snapshot->record.files = files;

@@ -365,6 +365,9 @@ task_free(struct task *task)
 {
 	if (task == NULL)
 		return;
-	/* The script has a moment to clean up after itself; command_close sees to its end. */
-	free_task(task);
+	task->events = NULL;
+	if (task->ended)
+		free_task(task);
+	else
+		command_abort(task->command);
 }

@@ -60,7 +60,10 @@ void task_resume(struct task *task);
 /* Stops the script with TERM, then KILL: done is told ABORTED. */
 void task_abort(struct task *task);
 
-/* The same, but done is not told. Accepts NULL. */
+/*
+ * The same, but done is not told. Its stdin stays open until the script has ended: an end would be taken for
+ * that of whole input. Accepts NULL.
+ */
 void task_free(struct task *task);
 
 #endif

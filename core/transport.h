@@ -19,6 +19,8 @@ struct transport_setup {
 	struct loop *loop;
 	const struct driver *driver; /* with DRIVER_PTY */
 	struct driver_sandbox *sandbox;
+	int directory;  /* for core/ledger.h, or -1 */
+	const char *id; /* of the sandbox; copied */
 };
 
 /*

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/ledger.h"
 #include "core/marker.h"
 #include "core/pump.h"
 #include "core/transport.h"
@@ -24,6 +25,7 @@
 
 struct transport_line {
 	struct transport_setup setup;
+	char *id; /* of the sandbox */
 	struct driver_stream *stream;
 	void (*changed)(void *argument);
 	void *argument;
@@ -34,6 +36,7 @@ struct transport_line {
 	struct buffer decoded;
 	struct pump_sink *receiver;
 	uint64_t granted;
+	bool is_in_ledger;
 	bool exited;
 	struct error exit_failure; /* what the driver said of the end */
 	struct error failure;
@@ -97,6 +100,22 @@ check_end(struct transport_line *line)
 	fail(line, &err);
 }
 
+/* Should we die, the next worker ends it, without waiting for the far side to find out. */
+static void
+enter_ledger(struct transport_line *line)
+{
+	ledger_add(line->setup.directory, line->id, line->marker.pid, line->marker.start_time);
+	line->is_in_ledger = true;
+}
+
+static void
+leave_ledger(struct transport_line *line)
+{
+	if (line->is_in_ledger)
+		ledger_remove(line->setup.directory, line->marker.pid, line->marker.start_time);
+	line->is_in_ledger = false;
+}
+
 static int
 decode(struct transport_line *line, const struct buffer *content, struct error *err)
 {
@@ -109,6 +128,8 @@ decode(struct transport_line *line, const struct buffer *content, struct error *
 	if (line->marker.turns > line->granted)
 		return error_set(
 		    err, ERROR_UNAVAILABLE, "the sandbox takes turns it was not given");
+	if (stage == MARKER_BEFORE && line->marker.stage != stage && !line->exited)
+		enter_ledger(line);
 	if (line->marker.stage != stage || line->marker.turns != turns)
 		tell_changed(line);
 	return 0;
@@ -165,11 +186,16 @@ stream_exited(void *argument, const struct driver_exit *ended, const struct erro
 	line->exited = true;
 	if (ended == NULL)
 		line->exit_failure = *err;
+	else
+		leave_ledger(line);
 	check_end(line);
 	tell_changed(line);
 }
 
-static const struct driver_stream_events stream_events = { stream_started, stream_exited, NULL };
+static const struct driver_stream_events stream_events = {
+	.started = stream_started,
+	.exited = stream_exited,
+};
 
 struct transport_line *
 transport_line_open(const struct transport_setup *setup, const char *token,
@@ -179,6 +205,7 @@ transport_line_open(const struct transport_setup *setup, const char *token,
 
 	line = memory_zeroed(1, sizeof(*line));
 	line->setup = *setup;
+	line->id = memory_text(setup->id);
 	line->changed = changed;
 	line->argument = argument;
 	line->soon = loop_timer_new(setup->loop, soon_expired, line);
@@ -193,12 +220,14 @@ transport_line_close(struct transport_line *line)
 {
 	if (line == NULL)
 		return;
+	leave_ledger(line);
 	line->setup.driver->close_stream(line->stream);
 	pump_source_free(line->terminal_out);
 	pump_sink_free(line->terminal_in);
 	pump_sink_free(line->receiver);
 	loop_timer_free(line->soon);
 	buffer_wipe(&line->decoded);
+	memory_free(line->id);
 	explicit_bzero(line, sizeof(*line));
 	memory_free(line);
 }

@@ -110,6 +110,7 @@ become_ready(struct workspace *workspace)
 	workspace->stage = WORKSPACE_READY;
 	log_info("workspace %s: sandbox %s is ready, root %s", workspace->setup.name, workspace->id,
 	    workspace->root);
+	workspace_end_remnants(workspace);
 	if (workspace->told) {
 		line = memory_text_format(
 		    "ready in %.1f s", (double)(loop_now() - workspace->started) / 1000.0);
@@ -328,6 +329,7 @@ workspace_free(struct workspace *workspace)
 	if (workspace == NULL)
 		return;
 	files_free(workspace->files);
+	workspace_forget_remnants(workspace);
 	loop_timer_free(workspace->soon);
 	loop_timer_free(workspace->slow);
 	loop_timer_free(workspace->deadline);
@@ -442,6 +444,17 @@ workspace_busy(const struct workspace *workspace)
 	return false;
 }
 
+bool
+workspace_settles(const struct workspace *workspace)
+{
+	const struct command *command;
+
+	for (command = workspace->commands; command != NULL; command = command_next(command))
+		if (command_busy(command) && !command_has_ended(command))
+			return false;
+	return workspace_busy(workspace);
+}
+
 void
 workspace_add_command(struct workspace *workspace, struct command *command)
 {
@@ -465,6 +478,7 @@ workspace_remove_command(struct workspace *workspace, struct command *command)
 void
 workspace_command_gone(struct workspace *workspace)
 {
+	files_settled(workspace->files);
 	/* Not from here: a driver may be below us. */
 	if (workspace->stage == WORKSPACE_RELEASING)
 		loop_timer_start(workspace->soon, 0);

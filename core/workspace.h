@@ -87,6 +87,12 @@ char *workspace_copy_id(const struct workspace *workspace);
 /* Does a command run, or has one left processes behind? */
 bool workspace_busy(const struct workspace *workspace);
 
+/* Is it busy with nothing but commands that have ended, of which something may be left? */
+bool workspace_settles(const struct workspace *workspace);
+
+/* Has a worker that died left commands in the sandbox? The first use ends them. */
+bool workspace_has_remnants(const struct workspace *workspace);
+
 /* Commands enter themselves and leave: command.c only. */
 void workspace_add_command(struct workspace *workspace, struct command *command);
 void workspace_remove_command(struct workspace *workspace, struct command *command);

@@ -37,6 +37,11 @@ struct workspace {
 	struct command *commands;
 	struct files *files;
 
+	/* workspace_remnant.c */
+	bool looked_back; /* at what an earlier worker left: once, before commands of our own */
+	char **remnants;  /* being ended: PID, STARTTIME, ... */
+	struct driver_operation *reaping;
+
 	/* what the records say */
 	bool has_claim;
 	char *known; /* a sandbox that we made earlier */
@@ -83,6 +88,10 @@ void workspace_record_failure(struct workspace *workspace, const struct error *r
 /* After a start that may have left a second sandbox behind. */
 void workspace_begin_settling(struct workspace *workspace);
 void workspace_settle_expired(void *argument);
+
+/* workspace_remnant.c: ends what a worker that died has left in the sandbox, once. */
+void workspace_end_remnants(struct workspace *workspace);
+void workspace_forget_remnants(struct workspace *workspace);
 
 /* workspace_release.c: goes on with a release once nothing runs any more. */
 void workspace_release_if_idle(struct workspace *workspace);

@@ -4,7 +4,8 @@
  * through a relay that takes the markers out; signals go to the group by a script of their own,
  * which can only be sent once the start marker has told the group's number.
  *
- * On a pty the wrapper becomes the command, so its end is the driver's to tell.
+ * On a pty the wrapper becomes the command, so its end is the driver's to tell. With keep_background the
+ * output of what was left running goes on behind the end marker, until the driver tells that all is gone.
  *
  * A carrier may have made up the terminal, and then the driver does not know it: that gets a new size by a
  * script too.
@@ -22,6 +23,7 @@
 #include "core/base/memory.h"
 #include "core/carrier.h"
 #include "core/driver.h"
+#include "core/ledger.h"
 #include "core/marker.h"
 #include "core/relay.h"
 #include "core/scripts.h"
@@ -34,6 +36,8 @@
 
 struct wrapped {
 	struct wrapped_setup setup;
+	char *id; /* of the sandbox */
+	bool is_in_ledger;
 	const struct driver_stream_events *events;
 	void *argument;
 	struct carrier *carrier;
@@ -44,6 +48,7 @@ struct wrapped {
 	struct relay *output, *errors, *input; /* input with a pty only */
 	bool told;                             /* the owner knows of the end */
 	bool exited;                           /* the driver reported the end */
+	bool gone;                             /* the owner knows that nothing runs any more */
 	bool is_known;
 	struct driver_exit ended; /* of the driver, with a pty */
 	struct error failure;
@@ -52,19 +57,45 @@ struct wrapped {
 	bool resize; /* so does this size */
 	uint32_t columns, rows;
 	struct loop_timer *settle; /* gathers signals that are sent together */
+	struct loop_timer *soon;   /* tells of the end, from the loop */
 	struct driver_operation *sending;
 };
+
+/* Should we die, the next worker ends it. */
+static void
+enter_ledger(struct wrapped *wrapped)
+{
+	const struct marker *marker = &wrapped->output_marker;
+
+	if (wrapped->is_in_ledger || marker->pid == 0)
+		return;
+	ledger_add(wrapped->setup.directory, wrapped->id, marker->pid, marker->start_time);
+	wrapped->is_in_ledger = true;
+}
+
+static void
+leave_ledger(struct wrapped *wrapped)
+{
+	const struct marker *marker = &wrapped->output_marker;
+
+	if (wrapped->is_in_ledger)
+		ledger_remove(wrapped->setup.directory, marker->pid, marker->start_time);
+	wrapped->is_in_ledger = false;
+}
 
 static void
 free_wrapped(struct wrapped *wrapped)
 {
+	leave_ledger(wrapped);
 	if (wrapped->sending != NULL)
 		wrapped->setup.driver->cancel(wrapped->sending);
 	loop_timer_free(wrapped->settle);
+	loop_timer_free(wrapped->soon);
 	relay_free(wrapped->output);
 	relay_free(wrapped->errors);
 	relay_free(wrapped->input);
 	carrier_close(wrapped->carrier);
+	memory_free(wrapped->id);
 	explicit_bzero(wrapped, sizeof(*wrapped));
 	memory_free(wrapped);
 }
@@ -150,6 +181,25 @@ settled(void *argument)
 	send_news(argument);
 }
 
+/* All that the owner will get of this stream until it is told of the end. */
+static bool
+is_complete(const struct relay *relay)
+{
+	return relay == NULL || relay_has_delivered(relay);
+}
+
+/* The wrapper stays until no process of the group is left, so its own end means that they are gone. */
+static void
+tell_if_gone(struct wrapped *wrapped)
+{
+	if (!wrapped->told || !wrapped->exited || wrapped->gone || wrapped->output != NULL ||
+	    wrapped->errors != NULL)
+		return;
+	wrapped->gone = true;
+	leave_ledger(wrapped);
+	wrapped->events->gone(wrapped->argument);
+}
+
 /* The end from the markers, once both streams are complete; with a pty from the driver. */
 static void
 tell_if_ended(struct wrapped *wrapped)
@@ -157,7 +207,7 @@ tell_if_ended(struct wrapped *wrapped)
 	struct driver_exit ended = { 0 };
 	struct error err;
 
-	if (wrapped->told || wrapped->output != NULL || wrapped->errors != NULL)
+	if (wrapped->told || !is_complete(wrapped->output) || !is_complete(wrapped->errors))
 		return;
 	if (!wrapped->pty && wrapped->output_marker.stage == MARKER_ENDED) {
 		ended.signaled = wrapped->output_marker.signaled;
@@ -176,9 +226,22 @@ tell_if_ended(struct wrapped *wrapped)
 		return;
 	}
 	wrapped->told = true;
+	/* What it left running stays by permission. */
+	if (wrapped->keep_background)
+		leave_ledger(wrapped);
 	wrapped->events->exited(wrapped->argument, &ended, NULL);
-	if (wrapped->exited)
-		wrapped->events->gone(wrapped->argument);
+	tell_if_gone(wrapped);
+}
+
+static void
+soon_expired(void *argument)
+{
+	struct wrapped *wrapped = argument;
+
+	if (wrapped->told)
+		tell_if_gone(wrapped);
+	else
+		tell_if_ended(wrapped);
 }
 
 static void
@@ -186,8 +249,12 @@ relay_marked(void *argument, struct relay *relay)
 {
 	struct wrapped *wrapped = argument;
 
-	if (relay == wrapped->output && wrapped->output_marker.stage == MARKER_RUNNING)
+	if (relay == wrapped->output && wrapped->output_marker.stage == MARKER_RUNNING) {
+		enter_ledger(wrapped);
 		send_news(wrapped);
+	}
+	if (relay_has_delivered(relay))
+		loop_timer_start(wrapped->soon, 0);
 }
 
 static void
@@ -204,7 +271,7 @@ relay_ended(void *argument, struct relay *relay, const struct error *err)
 	else
 		wrapped->input = NULL;
 	relay_free(relay);
-	tell_if_ended(wrapped);
+	soon_expired(wrapped);
 }
 
 static const struct relay_events relay_events = { relay_marked, relay_ended };
@@ -303,15 +370,30 @@ stream_exited(void *argument, const struct driver_exit *ended, const struct erro
 	} else if (wrapped->failure.code == ERROR_NONE) {
 		wrapped->failure = *err;
 	}
-	/* The wrapper stays until no process of the group is left, so its own end means that they
-	 * are gone. */
-	if (wrapped->told)
-		wrapped->events->gone(wrapped->argument);
-	else
-		tell_if_ended(wrapped);
+	soon_expired(wrapped);
 }
 
-static const struct driver_stream_events stream_events = { stream_started, stream_exited, NULL };
+/* What is missing may be the start marker, and then all that follows would be taken for noise before it. */
+static void
+stream_gap(void *argument)
+{
+	struct wrapped *wrapped = argument;
+
+	if (!wrapped->pty || wrapped->told || wrapped->output_marker.stage != MARKER_BEFORE)
+		return;
+	relay_free(wrapped->output);
+	wrapped->output = NULL;
+	wrapped->exited = true;
+	error_set(&wrapped->failure, ERROR_UNAVAILABLE,
+	    "the command's stream broke before it was known to have started");
+	loop_timer_start(wrapped->soon, 0);
+}
+
+static const struct driver_stream_events stream_events = {
+	.started = stream_started,
+	.exited = stream_exited,
+	.gap = stream_gap,
+};
 
 /* argv of the wrapper: command.sh, its own arguments, and the command's argv. */
 static char **
@@ -348,15 +430,18 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 
 	wrapped = memory_zeroed(1, sizeof(*wrapped));
 	wrapped->setup = *setup;
+	wrapped->id = memory_text(setup->id);
 	wrapped->events = events;
 	wrapped->argument = argument;
 	wrapped->pty = command->pty;
 	wrapped->keep_background = command->keep_background;
 	wrapped->settle = loop_timer_new(setup->loop, settled, wrapped);
+	wrapped->soon = loop_timer_new(setup->loop, soon_expired, wrapped);
 	wrapped->close_input = !command->want_stdin && !command->pty;
 	marker_make_token(wrapped->token);
 	marker_init(&wrapped->output_marker, wrapped->token, false);
 	marker_init(&wrapped->errors_marker, wrapped->token, true);
+	wrapped->output_marker.follows = wrapped->errors_marker.follows = wrapped->keep_background;
 	argv = wrapper_argv(command);
 	outer.argv = argv;
 	outer.directory =
@@ -365,6 +450,8 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 	inner.loop = setup->loop;
 	inner.driver = setup->driver;
 	inner.sandbox = setup->sandbox;
+	inner.directory = setup->directory;
+	inner.id = wrapped->id;
 	wrapped->carrier = carrier_start(&inner, &outer, &stream_events, wrapped);
 	memory_list_free(argv);
 	return wrapped;
@@ -410,8 +497,8 @@ wrapped_close(struct wrapped *wrapped)
 	static const int last[] = { SIGKILL };
 	char **argv;
 
-	/* What it left running may be there by permission. */
-	if (!wrapped->exited && wrapped->output_marker.pid != 0 &&
+	/* A stream that broke says nothing of the command. What it left running may be there by permission. */
+	if (!(wrapped->exited && wrapped->is_known) && wrapped->output_marker.pid != 0 &&
 	    !(wrapped->told && wrapped->keep_background)) {
 		/* Nobody waits for it: the driver frees the operation when it is done. */
 		argv = signal_argv(wrapped, last, 1);

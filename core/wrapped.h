@@ -20,6 +20,8 @@ struct wrapped_setup {
 	struct loop *loop;
 	const struct driver *driver;
 	struct driver_sandbox *sandbox;
+	int directory;  /* for core/ledger.h, or -1 */
+	const char *id; /* of the sandbox; copied */
 };
 
 /* As driver->start. */
@@ -32,7 +34,7 @@ void wrapped_signal(struct wrapped *wrapped, int number);
 void wrapped_resize(
     struct wrapped *wrapped, uint32_t columns, uint32_t rows, uint32_t x_pixels, uint32_t y_pixels);
 
-/* Frees it; what still runs gets KILL. */
+/* Frees it; what still runs, or may, gets KILL. */
 void wrapped_close(struct wrapped *wrapped);
 
 #endif

@@ -21,6 +21,7 @@
 #include "core/marker.h"
 #include "drivers/daytona_control.h"
 #include "drivers/daytona_driver.h"
+#include "drivers/operation.h"
 
 /* ms; create and start answer within 30 s of the server's own waiting. */
 #define SLOW_TIMEOUT 60000
@@ -58,7 +59,7 @@ free_connect(struct daytona_connect *connect)
 	connect->sandbox->connect = NULL;
 	http_cancel(connect->request);
 	if (connect->probe != NULL)
-		daytona_cancel(connect->probe);
+		operation_cancel(connect->probe);
 	loop_timer_free(connect->again);
 	loop_timer_free(connect->deadline);
 	memory_free(connect->id);

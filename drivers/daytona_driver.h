@@ -144,24 +144,9 @@ void daytona_close_stream(struct driver_stream *stream);
 struct driver_operation *daytona_run(struct driver_sandbox *sandbox, char *const *argv,
     const void *input, size_t input_size, size_t max_output, driver_result_fn *done,
     void *argument);
-
-/* From here on a run is somebody else's. */
-void daytona_run_redirect(
-    struct driver_operation *operation, driver_result_fn *done, void *argument);
 struct driver_operation *daytona_read(struct driver_sandbox *sandbox, const char *path,
     uint64_t max, int sink, driver_done_fn *done, void *argument);
 struct driver_operation *daytona_write(struct driver_sandbox *sandbox, const char *path,
     uint64_t size, int source, driver_done_fn *done, void *argument);
-void daytona_cancel(struct driver_operation *operation);
-
-/* What the kinds of operations have in common; each has its own behind it. */
-struct driver_operation {
-	struct driver_operation *next;
-	struct driver_sandbox *sandbox;
-	void (*destroy)(
-	    struct driver_operation *operation); /* frees what is the kind's own, and itself */
-};
-void daytona_operation_link(struct driver_sandbox *sandbox, struct driver_operation *operation,
-    void (*destroy)(struct driver_operation *operation));
 
 #endif

@@ -17,6 +17,7 @@
 #include "core/marker.h"
 #include "core/scripts.h"
 #include "drivers/daytona_driver.h"
+#include "drivers/operation.h"
 
 /* Seconds for the command, and ms for the request. */
 #define COMMAND_TIMEOUT 600
@@ -41,27 +42,6 @@ struct daytona_run {
 	driver_result_fn *done;
 	void *argument;
 };
-
-void
-daytona_operation_link(struct driver_sandbox *sandbox, struct driver_operation *operation,
-    void (*destroy)(struct driver_operation *operation))
-{
-	operation->sandbox = sandbox;
-	operation->destroy = destroy;
-	operation->next = sandbox->operations;
-	sandbox->operations = operation;
-}
-
-void
-daytona_cancel(struct driver_operation *operation)
-{
-	struct driver_operation **place;
-
-	for (place = &operation->sandbox->operations; *place != operation; place = &(*place)->next)
-		continue;
-	*place = operation->next;
-	operation->destroy(operation);
-}
 
 /* A client that leaves does not end what it asked for. */
 static void
@@ -102,7 +82,7 @@ report(struct daytona_run *run, const struct driver_result *result, const struct
 		reason = *err;
 		err = &reason;
 	}
-	daytona_cancel(&run->operation);
+	operation_cancel(&run->operation);
 	if (done != NULL)
 		done(argument, result, err);
 }
@@ -309,7 +289,7 @@ daytona_run(struct driver_sandbox *sandbox, char *const *argv, const void *input
 	run->argument = argument;
 	run->max_output = max_output;
 	run->soon = loop_timer_new(sandbox->context.loop, soon_expired, run);
-	daytona_operation_link(sandbox, &run->operation, destroy);
+	operation_link(&run->operation, sandbox, &sandbox->operations, destroy);
 	if (sandbox->base == NULL || sandbox->is_lost)
 		error_set(&run->err, ERROR_UNAVAILABLE, "the sandbox does not run");
 	else if (count_bytes(argv, input_size) > COMMAND_MAX)
@@ -319,13 +299,4 @@ daytona_run(struct driver_sandbox *sandbox, char *const *argv, const void *input
 	if (run->err.code != ERROR_NONE)
 		loop_timer_start(run->soon, 0);
 	return &run->operation;
-}
-
-void
-daytona_run_redirect(struct driver_operation *operation, driver_result_fn *done, void *argument)
-{
-	struct daytona_run *run = (struct daytona_run *)operation;
-
-	run->done = done;
-	run->argument = argument;
 }

@@ -144,6 +144,8 @@ struct e2b_process_events {
 	bool (*has_room)(void *argument, enum e2b_event_kind kind);
 	void (*output)(
 	    void *argument, enum e2b_event_kind kind, const unsigned char *data, size_t size);
+	/* May be NULL: as in struct driver_stream_events. */
+	void (*gap)(void *argument);
 	/* Once and last, as in struct driver_stream_events; e2b_process_free is the owner's. */
 	void (*ended)(void *argument, const struct driver_exit *ended, const struct error *err);
 };
@@ -203,16 +205,5 @@ struct driver_operation *e2b_read(struct driver_sandbox *sandbox, const char *pa
     int sink, driver_done_fn *done, void *argument);
 struct driver_operation *e2b_write(struct driver_sandbox *sandbox, const char *path, uint64_t size,
     int source, driver_done_fn *done, void *argument);
-void e2b_cancel(struct driver_operation *operation);
-
-/* What the kinds of operations have in common; each has its own behind it. */
-struct driver_operation {
-	struct driver_operation *next;
-	struct driver_sandbox *sandbox;
-	void (*destroy)(
-	    struct driver_operation *operation); /* frees what is the kind's own, and itself */
-};
-void e2b_operation_link(struct driver_sandbox *sandbox, struct driver_operation *operation,
-    void (*destroy)(struct driver_operation *operation));
 
 #endif

@@ -153,10 +153,13 @@ stream_over(struct e2b_process *process, const struct error *err)
 	process->err = *err;
 	error_wrap(&process->err, "the command's stream broke, and output may be lost");
 	log_debug("e2b: process %" PRIu32 ": %s", process->pid, process->err.message);
-	if (process->pty)
-		connect_again(process);
-	else
+	if (!process->pty) {
 		fail_judged(process, &process->err);
+		return;
+	}
+	if (process->events->gap != NULL)
+		process->events->gap(process->argument);
+	connect_again(process);
 }
 
 /* A start that failed. Whether it was done after all is not asked: it is undone. */

@@ -94,6 +94,15 @@ process_output(void *argument, enum e2b_event_kind kind, const unsigned char *da
 }
 
 static void
+process_gap(void *argument)
+{
+	struct driver_stream *stream = argument;
+
+	if (stream->events.gap != NULL)
+		stream->events.gap(stream->argument);
+}
+
+static void
 process_ended(void *argument, const struct driver_exit *ended, const struct error *err)
 {
 	struct driver_stream *stream = argument;
@@ -210,6 +219,7 @@ static const struct e2b_process_events process_events = {
 	.started = process_started,
 	.has_room = process_has_room,
 	.output = process_output,
+	.gap = process_gap,
 	.ended = process_ended,
 };
 

@@ -46,6 +46,8 @@ struct worker_entry {
 	int64_t since; /* s of the epoch */
 	int64_t asked; /* loop_now of an unanswered question, 0 for none: listener_admin_list.c */
 	bool leaving;  /* was told to end */
+	bool is_successor; /* of one that died and left commands behind */
+	bool was_used;     /* by a session */
 	struct waiting *waiting;
 };
 

@@ -20,6 +20,7 @@
 #include "core/base/message.h"
 #include "core/base/option.h"
 #include "core/base/peer.h"
+#include "core/ledger.h"
 #include "core/record_protocol.h"
 #include "gateway/listener_admin.h"
 #include "gateway/listener_state.h"
@@ -224,6 +225,7 @@ listener_attach(struct listener *listener, const struct auth_result *result, str
 	send_attach(worker, &attach);
 	session->worker = worker;
 	worker->sessions++;
+	worker->was_used = true;
 	return pair[0];
 }
 
@@ -270,6 +272,34 @@ serve_waiting(struct listener *listener, struct worker_entry *gone)
 	}
 }
 
+/*
+ * A worker that died may have left commands in its sandbox: a new one ends them. One that dies before anybody
+ * used it is not replaced.
+ */
+static void
+succeed(const struct worker_entry *dead)
+{
+	struct listener *listener = dead->listener;
+	struct worker_entry *worker;
+	struct error err;
+	bool is_needed;
+	int directory;
+
+	if (listener->draining || (dead->is_successor && !dead->was_used) ||
+	    listener_find_worker(listener, dead->workspace) != NULL)
+		return;
+	directory = open_directory(listener, dead->workspace, &err);
+	is_needed = directory >= 0 && !ledger_is_empty(directory);
+	descriptor_close(&directory);
+	if (!is_needed)
+		return;
+	worker = listener_start_worker(listener, dead->login, dead->workspace, &err);
+	if (worker == NULL)
+		log_error("start a worker after %s: %s", dead->workspace, err.message);
+	else
+		worker->is_successor = true;
+}
+
 static void
 end_worker(struct worker_entry *worker)
 {
@@ -281,6 +311,8 @@ end_worker(struct worker_entry *worker)
 		continue;
 	*place = worker->next;
 	serve_waiting(listener, worker);
+	if (!worker->leaving)
+		succeed(worker);
 	for (session = listener->sessions; session != NULL; session = session->next)
 		if (session->worker == worker)
 			session->worker = NULL;

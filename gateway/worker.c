@@ -3,7 +3,8 @@
  * The worker process: one workspace. A program of its own (rwsd-worker), so that only workers
  * carry the libraries that speak to providers and read what they say.
  *
- * Started by: the listener, for the first session of a workspace.
+ * Started by: the listener, for the first session of a workspace, or after one that died and left commands in
+ *	the sandbox: they are ended, and the workspace is idle from then on.
  * User and rights: the configured user; for the local driver it may start bubblewrap, for all others it
  *	may only connect. Not dumpable.
  * Descriptors: 0 and 1 /dev/null, 2 the log, 3 the listener; then what messages bring: the workspace's own
@@ -178,6 +179,15 @@ configure(struct message *message, struct error *err)
 	return worker.workspace == NULL ? -1 : 0;
 }
 
+/* We are here for what a worker before us left behind, and maybe for nobody else. */
+static void
+looked_after(void *argument, const struct error *err)
+{
+	(void)argument;
+	if (err != NULL)
+		log_error("what was left behind is not ended: %s", err->message);
+}
+
 static int
 take_configure(void *argument, struct message *message, struct error *err)
 {
@@ -190,6 +200,10 @@ take_configure(void *argument, struct message *message, struct error *err)
 		return error_wrap(err, "workspace %s", state.configure.workspace);
 	state.stage = WORKER_SERVING;
 	peer_set_state(state.listener, WORKER_SERVING);
+	if (workspace_has_remnants(worker.workspace)) {
+		(void)workspace_use(worker.workspace, looked_after, NULL, NULL);
+		worker_links_changed(&worker);
+	}
 	return 0;
 }
 

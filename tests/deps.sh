@@ -11,7 +11,7 @@ libjson-c-dev libarchive-dev libsqlite3-dev libpq-dev bubblewrap openssh-client'
 test='clang libclang-rt-dev? clang-format clang-tidy cppcheck shellcheck mandoc
 libcmocka-dev dash busybox|busybox-static python3 python3-pytest python3-pytest-xdist python3-asyncssh
 python3-paramiko python3-aiohttp pyflakes3 dropbear-bin putty-tools rsync git procps
-postgresql sshfs lftp rclone? curl nodejs npm python3-venv'
+postgresql sshfs lftp rclone? curl nodejs npm python3-venv nghttp2-proxy'
 
 packages=
 for set in "$@"; do

@@ -14,29 +14,29 @@ set -eu
 unset RWS_LAUNCH
 
 take_number() {
-	_number=$(($(head -c 8 <&3)))
+	_rws_number=$(($(head -c 8 <&3)))
 }
 # The dot keeps newlines at the end of a text.
 take_text() {
 	take_number
-	_text=$(head -c "$_number" <&3 && printf .)
-	_text=${_text%.}
+	_rws_text=$(head -c "$_rws_number" <&3 && printf .)
+	_rws_text=${_rws_text%.}
 }
 
 # Whoever wants a command may be gone before it is told.
-_number=$(($(timeout --foreground 600 head -c 8 <&3)))
-_count=$_number
-while [ "$_count" -gt 0 ]; do
+_rws_number=$(($(timeout --foreground 600 head -c 8 <&3)))
+_rws_count=$_rws_number
+while [ "$_rws_count" -gt 0 ]; do
 	take_text
-	export "${_text?}"
-	_count=$((_count - 1))
+	export "${_rws_text?}"
+	_rws_count=$((_rws_count - 1))
 done
 take_number
-_count=$_number
-while [ "$_count" -gt 0 ]; do
+_rws_count=$_rws_number
+while [ "$_rws_count" -gt 0 ]; do
 	take_text
-	set -- "$@" "$_text"
-	_count=$((_count - 1))
+	set -- "$@" "$_rws_text"
+	_rws_count=$((_rws_count - 1))
 done
 exec 3<&-
 exec "$@"

@@ -179,13 +179,19 @@ look() {
 	    -printf '%y %s %p\0' 2>/dev/null || :
 }
 
+# The next $1 bytes of stdin into the file $2 of the part: a worker that dies sends less.
+take() {
+	head -c "$1" >"./.$id.part/$2"
+	[ "$(stat -c %s "./.$id.part/$2")" = "$1" ] || fail INVALID "only a part of $2 came"
+}
+
 # Nothing is touched before the archive was read once to its end; from then on there is no stopping.
 apply() {
 	begin
 	is_whole "./$id" || fail INVALID "snapshot $id is damaged"
-	head -c "$1" >"./.$id.part/files"
-	head -c "$2" >"./.$id.part/directories"
-	head -c "$3" >"./.$id.part/names"
+	take "$1" files
+	take "$2" directories
+	take "$3" names
 	tar -t -f "./$id/archive.tar" >/dev/null 2>&1 || fail INVALID "the archive of $id is damaged"
 	trap '' HUP INT TERM
 	here=$(pwd -P)
@@ -215,9 +221,9 @@ finish() {
 	[ -d "./.$id.part" ] || fail NOT_FOUND 'the import is gone'
 	trap 'rm -rf -- "./.$id.part"' EXIT
 	printf '%s\n%s\n' "$1" "$2" >"./.$id.part/patterns"
-	head -c "$3" >"./.$id.part/counts"
-	head -c "$4" >"./.$id.part/record"
-	head -c "$5" >"./.$id.part/entries"
+	take "$3" counts
+	take "$4" record
+	take "$5" entries
 	: >"./.$id.part/skipped"
 	keep
 }

@@ -17,27 +17,27 @@ if ! command -v script >/dev/null 2>&1; then
 	exit 0
 fi
 
-_rows=$1
-_columns=$2
-_launch=$3
+_rws_rows=$1
+_rws_columns=$2
+_rws_launch=$3
 shift 3
 
 # On the terminal, as the leader of its session. The number is TIOCNOTTY; it comes with a HUP.
 # shellcheck disable=SC2016 # expanded there
-_settle='
+_rws_settle='
 stty sane iutf8 rows "$1" columns "$2"
-supervise=$3
+_rws_supervise=$3
 shift 3
 if command -v perl >/dev/null 2>&1; then
 	exec perl -e "\$SIG{HUP} = q(IGNORE); ioctl(STDIN, 0x5422, 0); \$SIG{HUP} = q(DEFAULT);
-	    exec { \$ARGV[0] } @ARGV" sh -c "$supervise" rws-supervise "$@"
+	    exec { \$ARGV[0] } @ARGV" sh -c "$_rws_supervise" rws-supervise "$@"
 elif command -v python3 >/dev/null 2>&1; then
 	exec python3 -c "import fcntl, os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 fcntl.ioctl(0, 0x5422, 0)
 for number in (signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
     signal.signal(number, signal.SIG_DFL)
-os.execvp(sys.argv[1], sys.argv[1:])" sh -c "$supervise" rws-supervise "$@"
+os.execvp(sys.argv[1], sys.argv[1:])" sh -c "$_rws_supervise" rws-supervise "$@"
 fi
 exec 9>&-
 exec "$@"
@@ -46,15 +46,15 @@ exec "$@"
 # In a session without a terminal: the parent of the one that gets it. setsid tells of a death by signal on its
 # stderr, as in command.sh.
 # shellcheck disable=SC2016 # expanded there
-_supervise='
+_rws_supervise='
 exec 7>&1
-_said=$(setsid -f -w -c sh -c "exec 2>&7 7>&- 9>&-; exec \"\$@\"" rws-supervise "$@" 2>&1 >&7)
-_status=$?
-if [ -n "$_said" ]; then
-	[ "$_status" -lt 128 ] || _status=$((_status - 128))
-	echo "signaled $_status" >&9
+_rws_said=$(setsid -f -w -c sh -c "exec 2>&7 7>&- 9>&-; exec \"\$@\"" rws-supervise "$@" 2>&1 >&7)
+_rws_status=$?
+if [ -n "$_rws_said" ]; then
+	[ "$_rws_status" -lt 128 ] || _rws_status=$((_rws_status - 128))
+	echo "signaled $_rws_status" >&9
 else
-	echo "exited $_status" >&9
+	echo "exited $_rws_status" >&9
 fi
 '
 
@@ -67,21 +67,21 @@ words() (
 		printf '%8d' 0
 	fi
 	printf '%8d' "$#"
-	for word; do
-		printf '%8d%s' "${#word}" "$word"
+	for _rws_word; do
+		printf '%8d%s' "${#_rws_word}" "$_rws_word"
 	done
 )
 
 exec 4<&0 5>&1
-_verdict=$(
-	words sh -c "$_settle" rws-terminal "$_rows" "$_columns" "$_supervise" "$@" | {
+_rws_verdict=$(
+	words sh -c "$_rws_settle" rws-terminal "$_rws_rows" "$_rws_columns" "$_rws_supervise" "$@" | {
 		exec 3<&0 0<&4 4<&-
 		# shellcheck disable=SC2016 # expanded on the terminal
-		SHELL=/bin/sh RWS_LAUNCH=$_launch \
+		SHELL=/bin/sh RWS_LAUNCH=$_rws_launch \
 		    script -q -e -f -c 'exec sh -c "$RWS_LAUNCH" rws-launch' /dev/null 9>&1 >&5 5>&- 6>&-
 		echo "exited $?"
 	}
 )
 # The first line is exact; the other is all there is without one.
-echo "${_verdict%%
+echo "${_rws_verdict%%
 *}" >&6

@@ -23,44 +23,51 @@ set -u
 
 stty raw -echo
 # bash takes a terminal for one that gives lines, and reads on behind them; head takes what it is told.
-_token=$(head -c 33)
-_meeting=$1
-_mode=$2
+_rws_token=$(head -c 33)
+_rws_meeting=$1
+_rws_mode=$2
 shift 2
-_umask=$(umask)
+_rws_umask=$(umask)
 umask 077
-mkdir "$_meeting" 2>/dev/null
-mkfifo "$_meeting/turns" "$_meeting/errors" 2>/dev/null
-echo "$$" >"$_meeting/new" && mv "$_meeting/new" "$_meeting/leader"
-exec 3<"$_meeting/turns" 4>"$_meeting/errors"
-umask "$_umask"
+mkdir "$_rws_meeting" 2>/dev/null
+mkfifo "$_rws_meeting/turns" "$_rws_meeting/errors" 2>/dev/null
+echo "$$" >"$_rws_meeting/new" && mv "$_rws_meeting/new" "$_rws_meeting/leader"
+exec 3<"$_rws_meeting/turns" 4>"$_rws_meeting/errors"
+umask "$_rws_umask"
 
 frames() {
-	while read -r _length && [ "$_length" -gt 0 ]; do
-		head -c "$_length" || return
+	while read -r _rws_length && [ "$_rws_length" -gt 0 ]; do
+		head -c "$_rws_length" || return
 	done
 }
 
 run() {
-	if [ "$_mode" = verdict ]; then
+	if [ "$_rws_mode" = verdict ]; then
 		exec 7>&1
-		_end=$("$@" 6>&1 >&7 2>&4 3<&- 4>&- 5<&- 7>&-)
+		_rws_end=$("$@" 6>&1 >&7 2>&4 3<&- 4>&- 5<&- 7>&-)
 	else
 		"$@" 2>&4 3<&- 4>&- 5<&-
-		_end="exited $?"
+		_rws_end="exited $?"
 	fi
-	printf '\036rws:%s end %s\n' "$_token" "$_end"
-	printf '\036rws:%s end %s\n' "$_token" "$_end" >&4
+	printf '\036rws:%s end %s\n' "$_rws_token" "$_rws_end"
+	printf '\036rws:%s end %s\n' "$_rws_token" "$_rws_end" >&4
 }
 
 turns() {
-	while read -r _word <&3; do
+	while read -r _rws_word <&3; do
 		dd bs=65536 count=4 2>/dev/null
-		printf '\036rws:%s turn\n' "$_token"
+		printf '\036rws:%s turn\n' "$_rws_token"
 	done
 }
 
-printf '\036rws:%s start %s 0\n' "$_token" "$$"
+read -r _rws_stat <"/proc/$$/stat"
+# The time when we were started is field 22 of proc(5), the 20th behind our name.
+_rws_started=$(
+	# shellcheck disable=SC2086 # they are parted by blanks
+	set -- ${_rws_stat##*) }
+	echo "${20}"
+)
+printf '\036rws:%s start %s %s\n' "$_rws_token" "$$" "$_rws_started"
 # For the same reason frames reads from a pipe. Nobody waits for cat: it ends with the terminal.
 exec 5<&0
 { cat <&5 3<&- 4>&- 5<&- & } | frames 3<&- 4>&- 5<&- | run "$@" | turns 4>&- 5<&-

@@ -96,7 +96,11 @@ watch() {
 	end_tree >/dev/null 2>&1
 }
 
-printf '\036rws:%s start %s 0\n' "$token" "$$"
+read -r stat <"/proc/$$/stat"
+# The time when we were started is field 22 of proc(5), the 20th behind our name.
+# shellcheck disable=SC2086 # they are parted by blanks
+set -- ${stat##*) }
+printf '\036rws:%s start %s %s\n' "$token" "$$" "${20}"
 {
 	control 4<&- 6>&- | turns 3>&- 5>&- 7<&0 >&6 6>&-
 } 5>&1 | watch 3>&- 4<&- 6>&-

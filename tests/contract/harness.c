@@ -447,7 +447,8 @@ contract_command_start(
 		.keep_background = start->keep_background,
 		.kill_grace = start->kill_grace,
 	};
-	struct wrapped_setup setup = { contract->loop, contract->driver, contract->sandbox };
+	struct wrapped_setup setup = { contract->loop, contract->driver, contract->sandbox, -1,
+		"contract" };
 
 	memset(command, 0, sizeof(*command));
 	command->contract = contract;

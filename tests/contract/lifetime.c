@@ -236,7 +236,7 @@ static void
 closing_with_everything_under_way_is_silent(void **state)
 {
 	struct contract_command command;
-	static const struct driver_stream_events silent = { NULL, NULL, NULL };
+	static const struct driver_stream_events silent = { .started = NULL };
 	const char *texts[] = { "sleep", "600", NULL };
 	char **argv = contract_list(texts);
 	struct driver_command request = { .argv = argv, .directory = "/" };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Fixtures: a gateway for a whole file, or several with options of a test's own."""
 
+import os
 import pathlib
 import sys
 
@@ -13,22 +14,44 @@ from gateway import BUILD, Gateway  # noqa: E402
 from providers import PROVIDERS  # noqa: E402
 
 LOG_LINES = 60
+# What serves files: on this machine a server of the driver's, or the script that all other drivers use.
+LOCAL_BACKENDS = ("native", "script")
+CHOSEN = tuple(filter(None, os.environ.get("DRIVERS", "").split(",")))
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: also run against the programs built with sanitizers")
     config.addinivalue_line("markers", "local_only: about what only the local driver has")
+    config.addinivalue_line("markers", "every_driver: in a file about the local driver, runs on all of them")
     config.addinivalue_line("markers", "stress: too long for every run; part of make stress")
 
 
 def pytest_generate_tests(metafunc):
-    """A file that says DRIVERS = ("local", "e2b", "daytona") runs on each of these; others run on local."""
+    """A file that says DRIVERS = ("local", "e2b", "daytona") runs on each of these; others run on local, but for
+    their tests marked every_driver. With DRIVERS=e2b,... in the environment all run on these, unless what they
+    are about is one driver's own."""
+    marked = metafunc.definition.get_closest_marker
+    if "backend" in metafunc.fixturenames:
+        others = CHOSEN or (tuple(PROVIDERS) if marked("every_driver") else ("local",))
+        backends = [*(LOCAL_BACKENDS if "local" in others else ()), *(name for name in others if name != "local")]
+        metafunc.parametrize("backend", backends, indirect=True, scope="module")
     if "provider" not in metafunc.fixturenames:
         return
     drivers = getattr(metafunc.module, "DRIVERS", ("local",))
-    if metafunc.definition.get_closest_marker("local_only"):
+    if marked("local_only"):
         drivers = ("local",)
+    elif "local" in drivers and (CHOSEN or marked("every_driver")):
+        drivers = CHOSEN or tuple(PROVIDERS)
     metafunc.parametrize("provider", drivers, indirect=True, scope="module")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out what is about other drivers than those asked for."""
+    parameters = [getattr(item, "callspec", None) and item.callspec.params.get("provider") for item in items]
+    others = [item for item, driver in zip(items, parameters) if CHOSEN and driver and driver not in CHOSEN]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
 
 
 def pytest_sessionstart(session):
@@ -70,6 +93,14 @@ def provider(request):
     """What the sandboxes of the tests come from."""
     started = PROVIDERS[request.param]()
     yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def backend(request):
+    """What serves the files of the tests, and what the sandboxes come from."""
+    started = PROVIDERS["local" if request.param in LOCAL_BACKENDS else request.param]()
+    yield request.param, started
     started.stop()
 
 

@@ -11,20 +11,21 @@ import pytest
 from clients import TIMEOUT, environment, paramiko_connect, ssh, ssh_options
 from gateway import Gateway
 
-BACKENDS = ["native", "script"]
-HOME = "/home/sandbox"
 
 
 def make_files_gateway(backend, **options):
-    return Gateway(logins={"sandbox": {"files": backend, "max_file_bytes": "4GiB", **options}})
+    """backend: what does the work, and what the sandboxes come from; as the fixture "backend" gives it."""
+    name, provider = backend
+    files = {"files": name} if provider.name == "local" else {}
+    return Gateway(logins={"sandbox": {**files, "max_file_bytes": "4GiB", **options}}, provider=provider)
 
 
 def files_gateway_fixture():
     """A fixture: one gateway a backend for all tests of a file."""
 
-    @pytest.fixture(scope="module", params=BACKENDS)
-    def gateway(request):
-        started = make_files_gateway(request.param)
+    @pytest.fixture(scope="module")
+    def gateway(backend):
+        started = make_files_gateway(backend)
         try:
             yield started.start()
         finally:
@@ -69,7 +70,7 @@ def remote(gateway, command):
 def fresh(gateway, name):
     """An empty directory in the sandbox."""
     remote(gateway, f"rm -rf {name} && mkdir {name}")
-    return f"{HOME}/{name}"
+    return f"{gateway.provider.home}/{name}"
 
 
 def paramiko_sftp(gateway):
@@ -134,7 +135,7 @@ def contents(path):
 
 
 def no_leftovers(gateway):
-    found = remote(gateway, f"find {HOME} -name '.rws-*'")
+    found = remote(gateway, f"find {gateway.provider.home} -name '.rws-*'")
     assert found == "", found
 
 

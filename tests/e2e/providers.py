@@ -16,6 +16,7 @@ class Local:
     """The local driver needs nothing."""
 
     name = "local"
+    home = "/home/sandbox"
 
     def login(self):
         """The options of a login block that uses it."""
@@ -28,7 +29,7 @@ class Local:
 class Fake:
     """A fake of tests/fake as a process of its own; tests/fake/README.md describes its control endpoint."""
 
-    name = key = ""
+    name = key = home = ""
     alive = ("running", "paused")
 
     def __init__(self):
@@ -100,6 +101,7 @@ class FakeE2b(Fake):
     """E2B's control plane and envd."""
 
     name = "e2b"
+    home = "/home/user"
     key = "e2b_0123456789abcdef"
 
     def login(self):
@@ -115,6 +117,7 @@ class FakeDaytona(Fake):
     """Daytona's control plane and toolbox."""
 
     name = "daytona"
+    home = "/home/daytona"
     key = "dtn_0123456789abcdef"
     alive = ("started", "stopped", "starting", "stopping", "creating")
 

@@ -8,7 +8,7 @@ import re
 import time
 
 import pytest
-from clients import ssh, ssh_start
+from clients import TIMEOUT, ssh, ssh_start
 from conftest import finish
 from gateway import Gateway, processes_with, wait_until
 
@@ -248,6 +248,16 @@ def test_a_silent_command_is_not_taken_for_a_dead_one(gateway, provider, warm):
     provider.expects_faults = False
     done = ssh(gateway, f"sleep {PATIENCE + 2}; echo late", login=warm)
     assert (done.returncode, done.stdout) == (0, b"late\n")
+
+
+def test_a_terminal_that_breaks_before_its_command_started_is_one_line(gateway, provider, warm):
+    """Its start would be among what is lost, and all that follows be taken for noise before it."""
+    provider.fault("Process/Start", {"after_events": 1})
+    with ssh_start(gateway, "-tt", "echo lost; sleep 86396", login=warm) as client:
+        output, errors = client.communicate(timeout=TIMEOUT)
+    assert (client.returncode, output) == (255, b"")
+    assert b"the command's stream broke before it was known to have started" in errors
+    wait_until(lambda: not processes_with("sleep 86396"), what="the end of the command")
 
 
 def test_a_terminal_goes_on_after_its_stream_broke(gateway, provider, warm):

@@ -2,6 +2,7 @@
 """How E2B is reached: by name, over TLS, through a proxy; all from within the worker's confinement."""
 
 import contextlib
+import os
 import pathlib
 import re
 import shutil
@@ -13,6 +14,7 @@ import threading
 
 import pytest
 from clients import ssh
+from gateway import wait_until
 
 DRIVERS = ("e2b",)
 
@@ -27,10 +29,11 @@ def pass_on(source, sink):
 
 
 class Relay:
-    """A server that passes connections on to the fake: accept(socket) may wrap or read them first."""
+    """A server that passes connections on, to the fake or what is in front of it: accept(socket) may wrap or
+    read them first."""
 
-    def __init__(self, port, accept):
-        self.port, self.accept = port, accept
+    def __init__(self, connect, accept):
+        self.connect, self.accept = connect, accept
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = self.listener.getsockname()[1]
         self.count = 0
@@ -46,7 +49,7 @@ class Relay:
         with contextlib.suppress(OSError):
             client = self.accept(client)
             self.count += 1
-            server = socket.create_connection(("127.0.0.1", self.port))
+            server = self.connect()
             threading.Thread(target=pass_on, args=(client, server), daemon=True).start()
             pass_on(server, client)
 
@@ -56,11 +59,14 @@ class Relay:
 
 @pytest.fixture(name="relay")
 def relay_fixture(provider):
-    """Starts relays to the fake."""
+    """Starts relays to the fake, unless connect() says where to."""
     started = []
 
-    def start(accept):
-        started.append(Relay(int(provider.url.rpartition(":")[2]), accept))
+    def connect_fake():
+        return socket.create_connection(("127.0.0.1", int(provider.url.rpartition(":")[2])))
+
+    def start(accept, connect=connect_fake):
+        started.append(Relay(connect, accept))
         return started[-1]
 
     yield start
@@ -123,6 +129,43 @@ def test_tls_is_spoken_and_the_certificate_checked(make_gateway, relay, certific
     done = ssh(gateway, "true", login="wary")
     assert done.returncode == 255
     assert b"list sandboxes: no connection: SSL" in done.stderr
+
+
+@pytest.fixture(name="front")
+def front_fixture(provider, certificate):
+    """nghttpx in front of the fake: TLS, and HTTP/2 for who wants it. Gives its socket and its log."""
+    directory = certificate[0].parent
+    path, log = directory / "socket", directory / "log"
+    command = ["nghttpx", "--conf=/dev/null", "--workers=1", f"--frontend=unix:{path}", "--no-ocsp"]
+    command += [f"--backend=127.0.0.1,{provider.url.rpartition(':')[2]}", "--errorlog-file=/dev/null"]
+    command += [f"--accesslog-file={log}", "--accesslog-format=$protocol_version $method $path_without_query"]
+    with subprocess.Popen([*command, certificate[1], certificate[0]]) as process:
+        wait_until(path.exists, what="the start of nghttpx")
+        yield path, log
+        process.terminate()
+
+
+def test_http2_is_spoken_where_it_is_offered(make_gateway, relay, certificate, front):
+    """As E2B itself offers it. What is streamed has a connection of its own, since it may be held up."""
+    path, log = front
+
+    def connect():
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(str(path))
+        return server
+
+    server = relay(lambda client: client, connect)
+    login = {**urls(f"https://127.0.0.1:{server.address}"), "ca_file": certificate[0]}
+    gateway = make_gateway(logins={"sandbox": login})
+    data = os.urandom(3_000_000)
+    done = ssh(gateway, "cat", stdin=data)
+    assert (done.returncode, done.stdout == data) == (0, True), done.stderr
+    assert ssh(gateway, "cat >f && wc -c <f", stdin=data).stdout == b"3000000\n"
+    assert ssh(gateway, "kill -TERM $$").returncode == 255
+    wait_until(lambda: "/process.Process/CloseStdin" in log.read_text(), what="the log")
+    spoken = {line.split()[2]: line.split()[0] for line in log.read_text().splitlines()}
+    assert spoken["/sandboxes"] == spoken["/process.Process/CloseStdin"] == "HTTP/2"
+    assert spoken["/process.Process/Start"] == "HTTP/1.1"
 
 
 def test_a_proxy_is_used_and_its_password_kept(make_gateway, relay, provider):

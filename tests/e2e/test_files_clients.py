@@ -76,7 +76,7 @@ def test_curl_up_and_down(gateway, tmp_path):
     fresh(gateway, "curl")
     data = os.urandom(3_000_000)
     (tmp_path / "f").write_bytes(data)
-    url = f"sftp://127.0.0.1:{gateway.port}/home/sandbox/curl/f"
+    url = f"sftp://127.0.0.1:{gateway.port}{gateway.provider.home}/curl/f"
     base = ["curl", "-sS", "-k", "--user", "sandbox:", "--key", gateway.key]
     base += ["--pubkey", f"{gateway.key}.pub"]
     done = run(gateway, [*base, "-T", tmp_path / "f", url])

@@ -133,7 +133,6 @@ def test_nothing_is_left_when_the_session_process_dies(make_gateway):
 
 
 @pytest.mark.core
-@pytest.mark.local_only  # nobody is left who could end it at a provider
 def test_nothing_is_left_when_the_worker_dies_and_one_line_says_so(make_gateway):
     """clients.md 16 and 45: the client hangs, or is told nothing, when the sandbox goes away."""
     gateway = make_gateway()

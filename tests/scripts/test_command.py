@@ -33,10 +33,10 @@ class Outcome:
         self.stderr = stderr[: errors_end.start()]
 
 
-def run(shell, directory, *command, data=b"", background="kill", where=None, grace=1):
+def run(shell, directory, *command, data=b"", background="kill", where=None, grace=1, **options):
     arguments = ["pipe", background, grace, where or directory, *command]
     _, stdout, stderr = shells.run(
-        shell, "command", arguments, directory, TOKEN + b"\n" + TOKEN + b"\n" + data
+        shell, "command", arguments, directory, TOKEN + b"\n" + TOKEN + b"\n" + data, **options
     )
     return Outcome(stdout, stderr)
 
@@ -72,6 +72,25 @@ def test_the_command_gets_its_arguments_unchanged(shell, tmp_path):
     words = ["", "two words", "$HOME", "`id`", "a'b\"c", "-n", "line\nbreak", "*", "\\"]
     outcome = run(shell, tmp_path, "printf", "<%s>", *words)
     assert outcome.stdout == "".join(f"<{word}>" for word in words).encode()
+
+
+def test_no_word_of_the_script_is_a_variable_that_the_command_would_lose(shell, tmp_path):
+    words = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", shells.text("command")))
+    # Ours by their name, and what a shell or this test sets by itself.
+    words = {word for word in words if not word.startswith("_rws")} - {"IFS", "HOME", "_"}
+    environment = {word: f"mine: {word}" for word in words}
+    outcome = run(shell, tmp_path, "env", "-0", environment=environment)
+    found = dict(entry.split(b"=", 1) for entry in outcome.stdout.split(b"\0") if entry)
+    assert {word: found.get(word.encode(), b"").decode() for word in words} == environment
+
+
+@pytest.mark.parametrize("script", ["command", "launch", "transport", "terminal"])
+def test_what_surrounds_a_command_has_only_variables_of_ours(script):
+    names = set(re.findall(r"(?m)(?:^|[;&|({]) *\t*([A-Za-z_]\w*)=|\bread -r (\w+)|\bfor (\w+)", shells.text(script)))
+    names = {name for found in names for name in found if name}
+    # The last is python3's, in terminal.sh.
+    names -= {"IFS", "LC_ALL", "SHELL", "number"}
+    assert names and [name for name in names if not name.startswith(("_rws_", "RWS_"))] == []
 
 
 def test_the_command_leads_a_session_and_a_group_of_its_own(shell, tmp_path):

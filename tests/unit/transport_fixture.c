@@ -215,13 +215,17 @@ command_gone(void *argument)
 	transport_fixture.gone = true;
 }
 
-static const struct driver_stream_events events = { command_started, command_exited, command_gone };
+static const struct driver_stream_events events = {
+	.started = command_started,
+	.exited = command_exited,
+	.gone = command_gone,
+};
 
 static void
 start_command(const struct driver_command *command)
 {
 	struct wrapped_setup setup = { transport_fixture.loop, &pty_driver,
-		&transport_fixture.sandbox };
+		&transport_fixture.sandbox, -1, "test" };
 
 	transport_fixture.sent = 0;
 	buffer_init(&transport_fixture.output.content, CONTENT_MAX);
