@@ -172,7 +172,8 @@ misplaced(enum option_scope scope)
 	return "this option belongs in front of the first [login NAME] block";
 }
 
-/* An entry of the global part that is no row of conf_options: a default for drivers that have it.
+/*
+ * An entry of the global part that is no row of conf_options: a default for drivers that have it.
  */
 static int
 apply_default(struct conf *conf, const struct conf_entry *entry, struct error *err)

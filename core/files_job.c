@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What one operation makes of the script's replies. What is read lands in a private file here while it
- * arrives, in pieces of which some are under way at a time; what is written goes the other way
+ * What one operation makes of the script's replies. What is read lands in a private file here while
+ * it arrives, in pieces of which some are under way at a time; what is written goes the other way
  * likewise.
  */
 #include <errno.h>

@@ -178,8 +178,10 @@ take_held_byte(struct marker *marker, unsigned char byte, struct buffer *output,
 	marker->held[marker->held_size++] = byte;
 	if (may_be_marker(marker))
 		return 0;
-	/* No proper prefix of a marker has its first byte inside, so only the last byte may begin
-	 * one. */
+	/*
+	 * No proper prefix of a marker has its first byte inside,
+	 * so only the last byte may begin one.
+	 */
 	size = marker->held_size - (byte == MARKER_BYTE ? 1 : 0);
 	memcpy(flushed, marker->held, size);
 	marker->held_size -= size;

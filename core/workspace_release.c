@@ -69,7 +69,10 @@ release_sandbox(struct workspace *workspace)
 	workspace->setup.driver->release(workspace->sandbox, release, released, workspace);
 }
 
-/* A command that waits for the workspace holds nothing up: it will be in the next sandbox, if there is one. */
+/*
+ * A command that waits for the workspace holds nothing up:
+ * it will be in the next sandbox, if there is one.
+ */
 static bool
 is_idle(const struct workspace *workspace)
 {

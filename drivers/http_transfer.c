@@ -72,7 +72,10 @@ header_value(const char *line, size_t size, const char *name)
 	return memory_text_bounded(line + length, size - length);
 }
 
-/* Daytona says how long to wait in a header with the name of what is exhausted: the shortest counts. */
+/*
+ * Daytona says how long to wait in a header with the name of what is exhausted:
+ * the shortest counts.
+ */
 static void
 take_named_wait(struct http_request *request, const char *line, size_t size)
 {
@@ -230,7 +233,8 @@ set_body(struct http_request *request)
 		(void)curl_easy_setopt(request->easy, CURLOPT_SEEKFUNCTION, rewind_body);
 		(void)curl_easy_setopt(request->easy, CURLOPT_SEEKDATA, request);
 	} else if (call->repeat == HTTP_ONCE) {
-		/* Without a body rewind_body is not asked; libcurl repeats on old connections only.
+		/*
+		 * Without a body rewind_body is not asked; libcurl repeats on old connections only.
 		 */
 		(void)curl_easy_setopt(request->easy, CURLOPT_FRESH_CONNECT, 1L);
 	}

@@ -155,7 +155,8 @@ removal_ended(void *argument, int status, const char *complaint)
 		log_error("%s", err.message);
 }
 
-/* Removes trees that belong to no sandbox, one after another; a destroy is done when none is left.
+/*
+ * Removes trees that belong to no sandbox, one after another; a destroy is done when none is left.
  */
 static void
 sweep(struct driver_sandbox *sandbox)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Child processes with chosen descriptors, watched by a pidfd so that no signal handler is needed.
+/*
+ * Child processes with chosen descriptors, watched by a pidfd so that no signal handler is needed.
  */
 #include <errno.h>
 #include <fcntl.h>

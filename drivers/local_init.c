@@ -45,8 +45,8 @@ void
 init_child_begin(const struct init *init)
 {
 	/*
-	 * As the kernel has it. Not by signal(), which refuses the two that glibc keeps for itself: its
-	 * posix_spawn leaves them ignored in whom it starts, and so does make, which uses it.
+	 * As the kernel has it. Not by signal(), which refuses the two that glibc keeps for itself:
+	 * its posix_spawn leaves them ignored in whom it starts, and so does make, which uses it.
 	 */
 	static const struct {
 		void (*take)(int);
@@ -169,8 +169,10 @@ kill_child(void *argument, const struct local_process *process)
 		(void)kill(process->pid, SIGKILL);
 }
 
-/* Whoever loses its parent becomes ours, so this ends with nobody left. Process 1 need not: the
- * kernel does it. */
+/*
+ * Whoever loses its parent becomes ours, so this ends with nobody left.
+ * Process 1 need not: the kernel does it.
+ */
 static void
 kill_everything(void)
 {

@@ -40,7 +40,8 @@ check_size(const struct file_server *server, const struct stat *status, struct e
 	return 0;
 }
 
-/* O_NONBLOCK: a named pipe must not make us wait. The kind is checked first: opening a device acts.
+/*
+ * O_NONBLOCK: a named pipe must not make us wait. The kind is checked first: opening a device acts.
  */
 static int
 open_regular(const struct file_place *place, const char *path, int flags, struct stat *status,
@@ -215,7 +216,8 @@ set_times(int fd, const struct file_change *change)
 	return futimens(fd, times);
 }
 
-/* Mode, owner and times of the file that is about to appear. Only root can keep another's file his.
+/*
+ * Mode, owner and times of the file that is about to appear. Only root can keep another's file his.
  */
 static int
 dress(int fd, const struct file_change *change, const struct stat *old)
@@ -251,8 +253,10 @@ give_name(int fd, int directory, const char *name)
 	return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW);
 }
 
-/* A file with this name and the same content, as fd is not to be had under a name of that
- * directory. */
+/*
+ * A file with this name and the same content,
+ * as fd is not to be had under a name of that directory.
+ */
 static int
 copy_named(int fd, int directory, const char *name, const struct file_change *change,
     const struct stat *old)
@@ -272,8 +276,10 @@ copy_named(int fd, int directory, const char *name, const struct file_change *ch
 	return result;
 }
 
-/* The last step. Without replace a second name is made rather than the first one changed: that
- * fails for what is there already. */
+/*
+ * The last step. Without replace a second name is made rather than the first one changed: that
+ * fails for what is there already.
+ */
 static int
 move_over(const struct file_place *place, const char *name, bool replace)
 {
@@ -290,7 +296,8 @@ move_over(const struct file_place *place, const char *name, bool replace)
 	return result;
 }
 
-/* Makes fd's content appear at the place, in one step, over what is there unless that is refused.
+/*
+ * Makes fd's content appear at the place, in one step, over what is there unless that is refused.
  */
 static int
 put_in_place(const struct file_place *place, int fd, const struct file_change *change,

@@ -126,8 +126,10 @@ read_file(const struct local_copy *copy, int sink)
 	return copy_bytes(fd, sink, copy->size, &copied);
 }
 
-/* Follows links as far as they lead to something, so that a link stays one and its target is
- * replaced. */
+/*
+ * Follows links as far as they lead to something,
+ * so that a link stays one and its target is replaced.
+ */
 static int
 write_file(const struct local_copy *copy, int source)
 {

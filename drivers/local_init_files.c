@@ -80,7 +80,8 @@ is_long(const struct file_request *request)
 	case FILE_EDIT:
 		return (request->flags & (FILE_TRUNCATE | FILE_EXCLUSIVE)) == 0;
 	case FILE_COMMIT:
-		/* What EDIT gave has room on a disk and needs no copy; what is memory may need one.
+		/*
+		 * What EDIT gave has room on a disk and needs no copy; what is memory may need one.
 		 */
 		return fstat(request->fd, &status) == 0 && status.st_size > QUICK_SIZE &&
 		       status.st_nlink != 0;

@@ -91,7 +91,8 @@ decode_hash(const char *text, ssize_t length, unsigned char *hash, size_t size)
 	return 0;
 }
 
-/* One hash of a piece; what the program prints fits into its pipe, so it is read after the feeding.
+/*
+ * One hash of a piece; what the program prints fits into its pipe, so it is read after the feeding.
  */
 static int
 hash_piece(int fd, uint64_t offset, uint64_t size, size_t algorithm, unsigned char *hash,

@@ -95,7 +95,10 @@ file_leftover_close(struct file_leftover *leftover)
 	leftover->note = NULL;
 }
 
-/* The unfinished file that the note speaks of, and the note, unless it is for the server of another root. */
+/*
+ * The unfinished file that the note speaks of, and the note,
+ * unless it is for the server of another root.
+ */
 static void
 remove_noted(const struct file_server *server, int notes, const char *name)
 {

@@ -118,8 +118,10 @@ is_inside(const struct file_server *server, const struct file_place *place)
 	return inside;
 }
 
-/* One step along a path: 1 when the place is found, 0 when *text says where to go on, -1 with
- * errno. */
+/*
+ * One step along a path:
+ * 1 when the place is found, 0 when *text says where to go on, -1 with errno.
+ */
 static int
 take_step(const struct file_server *server, char **text, bool follow, struct file_place *place)
 {

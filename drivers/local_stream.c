@@ -321,7 +321,8 @@ local_stream_lose(struct driver_sandbox *sandbox, const struct error *err)
 	return false;
 }
 
-/* Leaders died with init, and their numbers are held as long as anybody is left in their sessions.
+/*
+ * Leaders died with init, and their numbers are held as long as anybody is left in their sessions.
  */
 void
 local_stream_kill_all(struct driver_sandbox *sandbox)

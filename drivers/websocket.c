@@ -31,7 +31,8 @@
 #define PING_PERIOD 20000
 /* ms without a byte from the server after which it is taken for dead. */
 #define SILENCE_MAX 70000
-/* Unless so much was sent meanwhile that it may be waiting for its own reader rather than reading.
+/*
+ * Unless so much was sent meanwhile that it may be waiting for its own reader rather than reading.
  */
 #define SILENCE_SENT_MAX ((uint64_t)256 * 1024)
 /* Messages that one event of the loop takes in, so that others have their turn. */
@@ -296,8 +297,10 @@ receive(struct websocket *websocket)
 	return websocket->stage != STAGE_ENDED;
 }
 
-/* TLS may hold bytes that no event of the descriptor tells of, so this goes on until there are
- * none. */
+/*
+ * TLS may hold bytes that no event of the descriptor tells of,
+ * so this goes on until there are none.
+ */
 static void
 receive_all(struct websocket *websocket)
 {

@@ -90,7 +90,8 @@ header_is(const char *head, const char *name, const char *value)
 	return result;
 }
 
-/* Section 4.1: what a client must check of a 101. We asked for no extension, so there must be none.
+/*
+ * Section 4.1: what a client must check of a 101. We asked for no extension, so there must be none.
  */
 static int
 check_upgrade(const char *head, const char *key, struct error *err)

@@ -71,8 +71,10 @@ int cli_fail(const struct cli *cli, const struct error *err);
 /* cli_show.c: a result for a person. */
 void cli_show(const struct cli *cli, struct json_object *result);
 
-/* A line "12.5 MiB of 40.0 MiB  31%" that is written over; total 0: unknown. Nothing when stderr is
- * no terminal. */
+/*
+ * A line "12.5 MiB of 40.0 MiB 31%" that is written over; total 0: unknown.
+ * Nothing when stderr is no terminal.
+ */
 void cli_show_progress(uint64_t done, uint64_t total, bool last);
 
 /* Text with what could steer a terminal made visible. */

@@ -66,8 +66,10 @@ put_number(struct json_object *parameters, const struct operation_field *field, 
 	return result;
 }
 
-/* Bounds and choices are for the gateway to check: it says what is wrong in the same words to
- * everybody. */
+/*
+ * Bounds and choices are for the gateway to check:
+ * it says what is wrong in the same words to everybody.
+ */
 static int
 put_value(struct json_object *parameters, const struct operation_field *field, const char *value,
     struct error *err)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Completion scripts, made of the table: operations first, then the options of the one that was
- * typed. */
+/*
+ * Completion scripts, made of the table:
+ * operations first, then the options of the one that was typed.
+ */
 #include <string.h>
 
 #include "gateway/cli.h"

@@ -125,8 +125,10 @@ cli_help_operation(FILE *file, const struct operation *operation)
 	}
 }
 
-/* Text for mdoc: a line that begins with a dot or a quote would be a request, a backslash an
- * escape. */
+/*
+ * Text for mdoc:
+ * a line that begins with a dot or a quote would be a request, a backslash an escape.
+ */
 static void
 put_mdoc(FILE *file, const char *text)
 {

@@ -16,8 +16,10 @@
 #define CONFIGURATION "/etc/rwsd/rwsd.conf"
 #define OUTPUT_MAX 512
 
-/* LOGIN@HOST or LOGIN@HOST:PORT; the name of the block is LOGIN.HOST, which is no name of a
- * machine. */
+/*
+ * LOGIN@HOST or LOGIN@HOST:PORT;
+ * the name of the block is LOGIN.HOST, which is no name of a machine.
+ */
 int
 cli_ssh_config(const char *destination)
 {

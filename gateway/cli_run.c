@@ -207,7 +207,8 @@ wait_answer(struct run *run, struct error *err)
 	return 0;
 }
 
-/* Calls another operation first, for what it says. NULL when it fails; the real one will say why.
+/*
+ * Calls another operation first, for what it says. NULL when it fails; the real one will say why.
  */
 static struct json_object *
 ask(struct run *run, const char *method, struct json_object *params)

@@ -15,7 +15,8 @@
 #include "gateway/operation_table.h"
 #include "gateway/version.h"
 
-/* The operation that the first words name, and how many words that takes; NULL when there is none.
+/*
+ * The operation that the first words name, and how many words that takes; NULL when there is none.
  */
 static const struct operation *
 find_operation(char **words, int *count)

@@ -61,8 +61,8 @@ decision_instances_parse(const char *word)
 struct decision *
 decision_new(void)
 {
-	tzset(); /* expiry-time is in local time; once confined, we may not be able to read the zone
-		  */
+	/* expiry-time is in local time; once confined, we may not be able to read the zone. */
+	tzset();
 	return memory_zeroed(1, sizeof(struct decision));
 }
 
@@ -175,7 +175,8 @@ stand_in(const struct decision *decision, const char *name)
 	return number % decision->entries_count;
 }
 
-/* The login with this name, or with *known false one to do its work in its place; NULL without any.
+/*
+ * The login with this name, or with *known false one to do its work in its place; NULL without any.
  */
 static struct entry *
 find_entry(const struct decision *decision, const char *name, bool *known)

@@ -22,8 +22,8 @@
 
 struct keyfile {
 	char *path;
-	bool
-	    is_current; /* status and keys are of the file as it is, or was when it was looked at */
+	/* Status and keys are of the file as it is, or was when it was looked at. */
+	bool is_current;
 	struct stat status;
 	char *text; /* what keys was made of */
 	size_t size;
@@ -96,7 +96,8 @@ check_status(const struct stat *status, struct error *err)
 	return 0;
 }
 
-/* Reads what is there of an open file; one that grows meanwhile is changed, and read again later.
+/*
+ * Reads what is there of an open file; one that grows meanwhile is changed, and read again later.
  */
 static int
 read_text(int fd, char *text, size_t max, size_t *size, struct error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Linked into the programs that are built with sanitizers. They give up the rights that the leak check
- * at exit needs (it traces the process from another one), and pass no environment on that could say so;
- * leaks are for the unit tests to find.
+ * Linked into the programs that are built with sanitizers. They give up the rights that the leak
+ * check at exit needs (it traces the process from another one), and pass no environment on that
+ * could say so; leaks are for the unit tests to find.
  */
 
 const char *__asan_default_options(void);

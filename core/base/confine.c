@@ -258,7 +258,10 @@ become_user(const struct confine *confine, struct error *err)
 	return 0;
 }
 
-/* Nothing of this process's memory may reach a file, a debugger or another process of the same user. */
+/*
+ * Nothing of this process's memory may reach a file,
+ * a debugger or another process of the same user.
+ */
 static int
 hide_memory(struct error *err)
 {

@@ -16,7 +16,6 @@ void descriptor_close(int *fd);
 int descriptor_duplicate(int fd);
 
 /* As fstat(2), by a call that names no path: which a process without files may make. */
-
 int descriptor_stat(int fd, struct stat *status);
 
 int descriptor_nonblock(int fd, struct error *err);

@@ -15,7 +15,9 @@ enum {
 	FX_PERMISSION_DENIED = 3,
 	FX_FAILURE = 4,
 	FX_BAD_MESSAGE = 5,
-	/* 6 and 7, no connection and a lost one, are for the client to say of itself (section 7). */
+	/*
+	 * 6 and 7, no connection and a lost one, are for the client to say of itself (section 7).
+	 */
 	FX_UNSUPPORTED = 8,
 };
 

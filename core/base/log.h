@@ -27,7 +27,10 @@ enum log_level log_level(void);
 enum log_format log_format(void);
 void log_set_level(enum log_level level);
 
-/* What every later line of this process carries: the connection's number, 0 for none, and the login or NULL. */
+/*
+ * What every later line of this process carries:
+ * the connection's number, 0 for none, and the login or NULL.
+ */
 void log_set_context(unsigned long long connection, const char *login);
 
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -115,7 +115,10 @@ peer_set_state(struct peer *peer, unsigned state)
 	peer->state = state;
 }
 
-/* With nothing to wait for there is no watch: a hangup is always reported and would be again at once. */
+/*
+ * With nothing to wait for there is no watch:
+ * a hangup is always reported and would be again at once.
+ */
 static void
 update_watch(struct peer *peer)
 {

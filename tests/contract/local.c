@@ -59,7 +59,8 @@ open_connected(void **state)
 	return 0;
 }
 
-/* The processes of the whole machine whose command line ends in marker: how many, and one of them.
+/*
+ * The processes of the whole machine whose command line ends in marker: how many, and one of them.
  */
 static int
 count_processes(const char *marker, pid_t *one)
@@ -461,8 +462,10 @@ destroying_follows_no_link_and_takes_any_tree(void **state)
 	(void)unlink(path);
 }
 
-/* Connects in a user namespace whose limits the test may change; the exit status is 0 when the
- * message holds text. */
+/*
+ * Connects in a user namespace whose limits the test may change;
+ * the exit status is 0 when the message holds text.
+ */
 static void __attribute__((noreturn)) be_unable(bool (*hinder)(void), const char *text)
 {
 	char map[32];
