@@ -200,7 +200,6 @@ files_job_feed(struct files_job *job)
 		return;
 	job->told = true;
 	request = files_operation_request(job->operation);
-	/* In the script's words: a mode that is only for a new file. */
 	files_job_send(job, CALL_MAIN,
 	    files_script_line(files_agent_number(agent), request, job->upload, job->size, 0), 0);
 }
@@ -321,7 +320,7 @@ decode_names(struct files_job *job, const char *text)
 	}
 }
 
-/* Where listings go. */
+/* The listing is whole: the owner reads it from its start. */
 static int
 end_listing(struct files_job *job, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Our own rather than libcurl's, which that of Debian 12 does not have, and which gathers messages
- *without limit.
+ * without limit.
  *
  *	CONNECTING  to the server
  *	UPGRADING   our request is on its way, or its answer
@@ -58,9 +58,9 @@ struct websocket {
 	struct buffer sending;
 	struct websocket_decoder decoder;
 	bool held, has_sent;
-	bool is_entered,
-	    is_dead;   /* websocket_free in a callback leaves the rest to whoever is entered */
-	int64_t heard; /* loop_now of the last byte received */
+	/* websocket_free in a callback leaves the rest to whoever is entered. */
+	bool is_entered, is_dead;
+	int64_t heard;       /* loop_now of the last byte received */
 	uint64_t sent_since; /* bytes sent since then */
 
 	struct websocket_end end;

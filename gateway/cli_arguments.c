@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The words behind an operation as its parameters, as the table has them: --name VALUE or
- * --name=VALUE,
- * --flag and --no-flag, and plain words for the parameters that the table lists as such.
+ * --name=VALUE, --flag and --no-flag, and plain words for the parameters that the table lists as
+ * such.
  */
 #include <string.h>
 

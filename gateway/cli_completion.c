@@ -3,6 +3,7 @@
  * Completion scripts, made of the table:
  * operations first, then the options of the one that was typed.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "gateway/cli.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Help texts, made of the table. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gateway/cli.h"

@@ -4,6 +4,7 @@
  * of operations stands in the table.
  */
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
