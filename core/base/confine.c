@@ -22,6 +22,7 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 
+/* The sanitizers' runtime makes calls of its own, at moments of its choosing. */
 #if defined(__SANITIZE_ADDRESS__)
 #define UNDER_SANITIZER 1
 #elif defined(__has_feature)

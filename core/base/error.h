@@ -59,6 +59,7 @@ int error_system(struct error *err, int errnum, const char *format, ...)
  */
 int error_wrap(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Makes it an error that says nothing: code NONE. */
 void error_clear(struct error *err);
 
 /* Never NULL; an unknown code is described as INVALID. */

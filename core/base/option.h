@@ -48,6 +48,9 @@ struct option {
 	const char *help; /* one sentence */
 };
 
+/* Does it take any number of entries, rather than one value? */
+bool option_is_list(const struct option *option);
+
 struct settings;
 
 /*
