@@ -13,6 +13,7 @@
 #include "core/base/buffer.h"
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
+#include "core/base/hex.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/file_glob.h"
@@ -283,20 +284,14 @@ files_job_take_content(
 static int
 decode_hashes(struct files_job *job, const char *text, struct error *err)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *high, *low;
+	size_t size;
 
 	job->reply.bytes = memory_allocate(strlen(text) / 2 + 1);
-	while (*text != '\0') {
-		while ((high = strchr(digits, text[0])) != NULL && *high != '\0' &&
-		       (low = strchr(digits, text[1])) != NULL && *low != '\0') {
-			job->reply.bytes[job->reply.bytes_size++] = (unsigned char)((high - digits)
-											<< 4 |
-										    (low - digits));
-			text += 2;
-		}
+	for (; *text != '\0'; text += *text == '\n') {
+		size = hex_length(text);
+		(void)hex_decode(job->reply.bytes + job->reply.bytes_size, size, text);
+		job->reply.bytes_size += size;
 		text += strcspn(text, "\n");
-		text += *text == '\n';
 	}
 	if (job->reply.bytes_size > 0)
 		return 0;

@@ -10,13 +10,13 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/base/random.h"
 #include "drivers/http.h"
 #include "drivers/http_answer.h"
 #include "drivers/socket.h"
@@ -115,8 +115,7 @@ queue_frame(
 {
 	unsigned char mask[4];
 
-	if (getrandom(mask, sizeof(mask), 0) != (ssize_t)sizeof(mask))
-		log_fatal("no random numbers");
+	random_bytes(mask, sizeof(mask));
 	return websocket_encode(&websocket->sending, opcode, data, size, mask);
 }
 
