@@ -69,7 +69,7 @@ place_fds(const struct local_child_spec *spec, int errors)
 	return close_range((unsigned)(FIRST_FD + spec->count), ~0U, 0);
 }
 
-static void __attribute__((noreturn))
+static _Noreturn void
 run_child(const struct local_child_spec *spec, int errors, pid_t parent)
 {
 	reset_signals();

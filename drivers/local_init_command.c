@@ -249,7 +249,8 @@ limit_descriptors(void)
 }
 
 /* The command's side of the fork. ready tells init that signals to the group work from here on. */
-static void __attribute__((noreturn)) run_command(
+static _Noreturn void
+run_command(
     const struct init *init, const struct local_start *start, const struct ends *ends, int ready)
 {
 	int failure;

@@ -161,7 +161,7 @@ write_file(const struct local_copy *copy, int source)
 	return failure;
 }
 
-static void __attribute__((noreturn))
+static _Noreturn void
 run_copy(const struct init *init, const struct local_copy *copy, int fd)
 {
 	init_child_begin(init);

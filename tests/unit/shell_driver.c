@@ -65,7 +65,7 @@ shell_driver_last(void)
 	return last_pid;
 }
 
-static void __attribute__((noreturn))
+static _Noreturn void
 run_child(char *const *argv, const char *directory, int input, int output)
 {
 	char *words[64];
