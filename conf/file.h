@@ -46,8 +46,10 @@ void conf_file_free(struct conf_file *file);
 int conf_file_blame(const struct conf_file *file, const struct conf_entry *entry,
     const char *reason, struct error *err);
 
-/* The value as it has to be written: in quotes when it would be read differently without. A new
- * text. */
+/*
+ * The value as it has to be written: in quotes when it would be read differently without.
+ * A new text.
+ */
 char *conf_file_quote(const char *text);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,20 +85,13 @@ resolve(const struct conf *conf, const struct option *option, const char *text, 
 	return value;
 }
 
-static bool
-is_list(const struct option *option)
-{
-	return option->type == OPTION_LIST || option->type == OPTION_PAIRS ||
-	       option->type == OPTION_LINES || option->type == OPTION_PATHS;
-}
-
 static int
 check_value(const struct settings *settings, const struct option *option, const char *text,
     struct error *err)
 {
 	char *const *entry;
 
-	if (!is_list(option))
+	if (!option_is_list(option))
 		return conf_value_check(option, text, err);
 	for (entry = settings_list(settings, option->name); *entry != NULL; entry++)
 		if (conf_value_check(option, *entry, err) != 0)
@@ -129,7 +123,7 @@ apply_entry(const struct conf *conf, struct settings *settings, const struct opt
 {
 	struct error reason;
 
-	if (entry->line != 0 && !is_list(option) && settings_has(settings, option->name))
+	if (entry->line != 0 && !option_is_list(option) && settings_has(settings, option->name))
 		return conf_file_blame(&conf->file, entry, "it is given twice", err);
 	if (set_value(conf, settings, option, entry->text, &reason) != 0)
 		return conf_file_blame(&conf->file, entry, reason.message, err);
@@ -172,7 +166,8 @@ misplaced(enum option_scope scope)
 	return "this option belongs in front of the first [login NAME] block";
 }
 
-/* An entry of the global part that is no row of conf_options: a default for drivers that have it.
+/*
+ * An entry of the global part that is no row of conf_options: a default for drivers that have it.
  */
 static int
 apply_default(struct conf *conf, const struct conf_entry *entry, struct error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* "rwsd -x": what is in effect, as a file that could be loaded. */
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "conf/conf.h"
 #include "conf/private.h"

@@ -27,8 +27,10 @@
 #define INPUT_MAX (1024U * 1024U)
 #define ENTRIES_MAX ((size_t)64 << 20)
 #define BLOCK_SIZE 10240
-/* The end of a tar file: readers do without, but then one that was cut between two entries looks
- * whole. */
+/*
+ * The end of a tar file:
+ * readers do without, but then one that was cut between two entries looks whole.
+ */
 #define END_SIZE 512
 
 /* The thread's side. */
@@ -239,7 +241,10 @@ copy_archive(struct work *work)
 	else
 		(void)copy_entries(work, in, out);
 	archive_read_free(in);
-	/* Its last words after a fault are read and dropped: archive_write_fail would leak its buffer. */
+	/*
+	 * Its last words after a fault are read and dropped:
+	 * archive_write_fail would leak its buffer.
+	 */
 	archive_write_free(out);
 }
 

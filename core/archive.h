@@ -49,8 +49,10 @@ struct archive_names;
 struct archive_names *archive_names_new(void);
 void archive_names_free(struct archive_names *names); /* accepts NULL */
 
-/* Checks a name and gives it as "./a/b"; a new text. "." itself gives "./". NULL when it is
- * refused. */
+/*
+ * Checks a name and gives it as "./a/b"; a new text. "." itself gives "./".
+ * NULL when it is refused.
+ */
 char *archive_name(const char *name, struct error *err);
 
 /*

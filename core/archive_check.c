@@ -195,8 +195,10 @@ find(const struct archive_names *names, size_t count, const char *name)
 	return bsearch(name, names->list, count, sizeof(*names->list), compare_key);
 }
 
-/* The last of those with one name counts, as it does when they are unpacked; a symlink among them
- * always. */
+/*
+ * The last of those with one name counts, as it does when they are unpacked;
+ * a symlink among them always.
+ */
 static void
 join_equals(struct archive_names *names)
 {

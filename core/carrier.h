@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A command's streams, byte-exact on every driver: those of the driver itself, or made up by a transport
- * (core/transport.h). To its user it is a stream of a driver with DRIVER_STDIN, END_OF_STDIN, STDERR, BINARY
- * and FLOW.
+ * A command's streams, byte-exact on every driver: those of the driver itself, or made up by a
+ * transport (core/transport.h). To its user it is a stream of a driver with DRIVER_STDIN,
+ * END_OF_STDIN, STDERR, BINARY and FLOW.
  */
 #ifndef CORE_CARRIER_H
 #define CORE_CARRIER_H

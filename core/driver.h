@@ -28,15 +28,17 @@ enum driver_support {
 	DRIVER_BINARY = 1 << 3,       /* all streams carry any byte, none lost or added */
 	DRIVER_PTY = 1 << 4,          /* commands on a pty, with resize */
 	DRIVER_EXIT = 1 << 5,         /* an exact end: exit status, or the signal's number */
-	DRIVER_GROUP = 1 << 6,  /* every command leads its own session; signal reaches the whole
-	                                 group; background processes are tracked and ended by the driver */
-	DRIVER_RESUME = 1 << 7, /* a dropped stream is picked up again without loss */
-	DRIVER_STOP = 1 << 8,   /* release can stop a sandbox so that its files survive */
-	DRIVER_ADOPT = 1 << 9,  /* can find again what it created, by its instance label */
-	DRIVER_RAW_PTY =
-	    1 << 11, /* a pty that was started is in raw mode, and takes any byte at once */
-	DRIVER_HERE = 1 << 12, /* sandboxes are this machine's: another gateway cannot reach them */
-	DRIVER_FLOW = 1 << 10, /* a slow reader slows the command down rather than losing output */
+	/*
+	 * Every command leads its own session; signal reaches the whole group; background processes
+	 * are tracked and ended by the driver.
+	 */
+	DRIVER_GROUP = 1 << 6,
+	DRIVER_RESUME = 1 << 7,   /* a dropped stream is picked up again without loss */
+	DRIVER_STOP = 1 << 8,     /* release can stop a sandbox so that its files survive */
+	DRIVER_ADOPT = 1 << 9,    /* can find again what it created, by its instance label */
+	DRIVER_FLOW = 1 << 10,    /* a slow reader slows the command down, no output is lost */
+	DRIVER_RAW_PTY = 1 << 11, /* a pty starts in raw mode, and takes any byte at once */
+	DRIVER_HERE = 1 << 12,    /* this machine's own: another gateway cannot reach them */
 };
 
 /* One sandbox as the driver sees it; each driver has its own. */
@@ -62,8 +64,8 @@ struct driver_context {
 
 /* What to connect to. */
 struct driver_target {
-	const char
-	    *id; /* the sandbox's id or name; NULL: adopt one with our instance label, or create */
+	/* The sandbox's id or name; NULL: adopt one with our instance label, or create. */
+	const char *id;
 	bool created; /* a known id was created by us earlier (not attached) */
 	bool may_create;
 };
@@ -106,9 +108,9 @@ struct driver_command {
 
 /*
  * A command's descriptors, from the driver's side of the fence: bytes written to input reach its
- * stdin, output and errors are read. All are the receiver's to close. With a pty, output is the pty,
- * both ways, and the others are -1; without want_stdin input is -1. They may be pipes, sockets or a
- * pty; closing input (or shutting a socket down for writing) ends stdin.
+ * stdin, output and errors are read. All are the receiver's to close. With a pty, output is the
+ * pty, both ways, and the others are -1; without want_stdin input is -1. They may be pipes, sockets
+ * or a pty; closing input (or shutting a socket down for writing) ends stdin.
  */
 struct driver_descriptors {
 	int input, output, errors;
@@ -118,8 +120,9 @@ struct driver_stream_events {
 	/* The command runs; pid is its process group in the sandbox, 0 when unknown. */
 	void (*started)(void *argument, const struct driver_descriptors *descriptors, uint32_t pid);
 	/*
-	 * It ended, or (ended NULL) its outcome cannot be known: err says why. Comes only after every
-	 * byte of output was put into the descriptors, and once; the stream is then freed with close.
+	 * It ended, or (ended NULL) its outcome cannot be known: err says why. Comes only after
+	 * every byte of output was put into the descriptors, and once; the stream is then freed
+	 * with close.
 	 */
 	void (*exited)(void *argument, const struct driver_exit *ended, const struct error *err);
 	/* With DRIVER_GROUP, after exited: no process of the group is left. */
@@ -150,14 +153,16 @@ struct driver_kind {
 	const char *name;             /* in the login block: driver = NAME */
 	unsigned supports;            /* bits of enum driver_support */
 	const struct option *options; /* its own options, ending with a row without a name */
-	const char
-	    *standard_dispose; /* on_dispose when the block has none and we created the sandbox */
+	/* on_dispose when the block has none and we created the sandbox. */
+	const char *standard_dispose;
 };
 
 struct driver {
 	const struct driver_kind *kind;
 
-	/* Checks the settings and makes the object; no input or output. NULL with err on failure. */
+	/*
+	 * Checks the settings and makes the object; no input or output. NULL with err on failure.
+	 */
 	struct driver_sandbox *(*open)(const struct driver_context *context, struct error *err);
 
 	/* Frees everything; callbacks of what is under way do not come any more. */
@@ -171,7 +176,10 @@ struct driver {
 	void (*release)(struct driver_sandbox *sandbox, enum driver_release release,
 	    driver_done_fn *done, void *argument);
 
-	/* Pushes the end of the sandbox's life back, or tells the provider that it is used; cheap when not due. */
+	/*
+	 * Pushes the end of the sandbox's life back, or tells the provider that it is used;
+	 * cheap when not due.
+	 */
 	void (*extend)(struct driver_sandbox *sandbox, driver_done_fn *done, void *argument);
 
 	/*
@@ -181,7 +189,10 @@ struct driver {
 	struct driver_operation *(*read)(struct driver_sandbox *sandbox, const char *path,
 	    uint64_t max, int sink, driver_done_fn *done, void *argument);
 
-	/* Makes or replaces a file (absolute path, mode 0600) with exactly size bytes from source, which it closes. */
+	/*
+	 * Makes or replaces a file (absolute path, mode 0600) with exactly size bytes from source,
+	 * which it closes.
+	 */
 	struct driver_operation *(*write)(struct driver_sandbox *sandbox, const char *path,
 	    uint64_t size, int source, driver_done_fn *done, void *argument);
 
@@ -202,16 +213,18 @@ struct driver {
 	void (*resize)(struct driver_stream *stream, uint32_t columns, uint32_t rows,
 	    uint32_t x_pixels, uint32_t y_pixels);
 
-	/* Sends a signal by its Linux number: to the group with DRIVER_GROUP, else to the leader. */
+	/*
+	 * Sends a signal by its Linux number: to the group with DRIVER_GROUP, else to the leader.
+	 */
 	void (*signal)(struct driver_stream *stream, int number);
 
 	/* Frees the stream; no event comes any more. Ends a command that still runs with KILL. */
 	void (*close_stream)(struct driver_stream *stream);
 
 	/*
-	 * NULL, or for a connected sandbox: a socket to a file server of the driver's own that speaks
-	 * core/file_protocol.h and passes descriptors of the files themselves. It is the caller's;
-	 * -1 with err when there is none (UNSUPPORTED: then core/ makes it up).
+	 * NULL, or for a connected sandbox: a socket to a file server of the driver's own that
+	 * speaks core/file_protocol.h and passes descriptors of the files themselves. It is the
+	 * caller's; -1 with err when there is none (UNSUPPORTED: then core/ makes it up).
 	 */
 	int (*open_files)(struct driver_sandbox *sandbox, struct error *err);
 
@@ -224,7 +237,9 @@ struct driver {
 	    driver_done_fn *done, void *argument);
 };
 
-/* The drivers of this build, NULL-ended; in drivers/kinds.c and, with their code, drivers/driver.c. */
+/*
+ * The drivers of this build, NULL-ended; in drivers/kinds.c and, with their code, drivers/driver.c.
+ */
 extern const struct driver_kind *const driver_kinds[];
 extern const struct driver *const drivers[];
 

@@ -25,19 +25,19 @@ struct error;
 
 /* clang-format off */
 /*
- * The verbs, with the fields of the request and the flags that count beside path, and what the reply
- * has. "A last symlink itself" means that path's last name is not followed.
+ * The verbs, with the fields of the request and the flags that count beside path, and what the
+ * reply has. "A last symlink itself" means that path's last name is not followed.
  *
  * RESOLVE   the real path, which need not exist. Reply: text; attributes when it does (else mode 0)
  * STAT      FOLLOW, else a last symlink itself. Reply: attributes
  * LIST      a directory. HIDDEN, RECURSIVE; limit, glob, skip. Reply: count; fd for file_list_open;
  *           attributes of the directory
- * OPEN      a regular file to read, of at most max_file_bytes. WHOLE. Reply: fd, attributes, arrived,
- *           limit; more while bytes are still arriving in fd
- * EDIT      begins to write. CREATE, EXCLUSIVE, TRUNCATE. Reply: fd of a private file with the present
- *           content, seen by nobody until COMMIT; attributes of the file that is there (else mode 0);
- *           limit; text, the real path to COMMIT to. Whoever creates and truncates in a
- *           directory that he just made may be told neither attributes nor text
+ * OPEN      a regular file to read, of at most max_file_bytes. WHOLE. Reply: fd, attributes,
+ *           arrived, limit; more while bytes are still arriving in fd
+ * EDIT      begins to write. CREATE, EXCLUSIVE, TRUNCATE. Reply: fd of a private file with the
+ *           present content, seen by nobody until COMMIT; attributes of the file that is there
+ *           (else mode 0); limit; text, the real path to COMMIT to. Whoever creates and truncates
+ *           in a directory that he just made may be told neither attributes nor text
  * COMMIT    path becomes what fd (EDIT's or any other file) holds, in one step. EXCLUSIVE, PARENTS;
  *           change: mode and times, else the mode of the file that is there, or 0644, and now;
  *           CREATE: change's mode is only for a file that is not there yet.
@@ -51,10 +51,10 @@ struct error;
  * SETSTAT   change. FOLLOW, else a last symlink itself; with fd, which OPEN or EDIT gave, that file
  * STATVFS   Reply: volume
  * COPY      a regular file, path to other, in one step. OVERWRITE, PARENTS
- * HASH      algorithm, offset, size (0: to the end), block (0: one hash of all, else one each so many
- *           bytes). Reply: bytes, the hashes one after another
- * NAMES     path does not count; numbers: user_count user numbers, then group numbers. Reply: names in
- *           that order, "" for an unknown one
+ * HASH      algorithm, offset, size (0: to the end), block (0: one hash of all, else one each so
+ *           many bytes). Reply: bytes, the hashes one after another
+ * NAMES     path does not count; numbers: user_count user numbers, then group numbers. Reply:
+ *           names in that order, "" for an unknown one
  */
 /* clang-format on */
 enum file_verb {

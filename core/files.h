@@ -24,7 +24,8 @@ struct workspace;
  */
 typedef void files_done_fn(void *argument, struct file_reply *reply, const struct error *err);
 
-/* The files of a workspace; made and freed with it. Nothing is started before the first operation.
+/*
+ * The files of a workspace; made and freed with it. Nothing is started before the first operation.
  */
 struct files *files_new(struct workspace *workspace);
 void files_free(struct files *files); /* accepts NULL; operations under way end without a word */
@@ -36,7 +37,8 @@ void files_free(struct files *files); /* accepts NULL; operations under way end 
 struct files_operation *files_start(
     struct files *files, struct file_request *request, files_done_fn *done, void *argument);
 
-/* No callback comes any more; whether the operation is done all the same is unknown. Accepts NULL.
+/*
+ * No callback comes any more; whether the operation is done all the same is unknown. Accepts NULL.
  */
 void files_cancel(struct files_operation *operation);
 

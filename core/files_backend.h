@@ -44,7 +44,8 @@ struct files_operation *files_find(const struct files *files, uint32_t id);
 void files_reply(struct files_operation *operation, struct file_reply *reply);
 void files_fail(struct files_operation *operation, const struct error *err);
 
-/* The far end is gone: it was closed already, or is closed now, and every operation it had fails.
+/*
+ * The far end is gone: it was closed already, or is closed now, and every operation it had fails.
  */
 void files_lost(struct files *files, const struct error *err);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* A ring of directories; one that is pushed out takes its parent along, which then holds an unknown name. */
+/*
+ * A ring of directories;
+ * one that is pushed out takes its parent along, which then holds an unknown name.
+ */
 #include <string.h>
 
 #include "core/base/memory.h"

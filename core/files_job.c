@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What one operation makes of the script's replies. What is read lands in a private file here while it
- * arrives, in pieces of which some are under way at a time; what is written goes the other way
+ * What one operation makes of the script's replies. What is read lands in a private file here while
+ * it arrives, in pieces of which some are under way at a time; what is written goes the other way
  * likewise.
  */
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "core/base/buffer.h"
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
+#include "core/base/hex.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/file_glob.h"
@@ -200,7 +201,6 @@ files_job_feed(struct files_job *job)
 		return;
 	job->told = true;
 	request = files_operation_request(job->operation);
-	/* In the script's words: a mode that is only for a new file. */
 	files_job_send(job, CALL_MAIN,
 	    files_script_line(files_agent_number(agent), request, job->upload, job->size, 0), 0);
 }
@@ -284,20 +284,14 @@ files_job_take_content(
 static int
 decode_hashes(struct files_job *job, const char *text, struct error *err)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *high, *low;
+	size_t size;
 
 	job->reply.bytes = memory_allocate(strlen(text) / 2 + 1);
-	while (*text != '\0') {
-		while ((high = strchr(digits, text[0])) != NULL && *high != '\0' &&
-		       (low = strchr(digits, text[1])) != NULL && *low != '\0') {
-			job->reply.bytes[job->reply.bytes_size++] = (unsigned char)((high - digits)
-											<< 4 |
-										    (low - digits));
-			text += 2;
-		}
+	for (; *text != '\0'; text += *text == '\n') {
+		size = hex_length(text);
+		(void)hex_decode(job->reply.bytes + job->reply.bytes_size, size, text);
+		job->reply.bytes_size += size;
 		text += strcspn(text, "\n");
-		text += *text == '\n';
 	}
 	if (job->reply.bytes_size > 0)
 		return 0;
@@ -321,7 +315,7 @@ decode_names(struct files_job *job, const char *text)
 	}
 }
 
-/* Where listings go. */
+/* The listing is whole: the owner reads it from its start. */
 static int
 end_listing(struct files_job *job, struct error *err)
 {

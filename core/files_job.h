@@ -79,7 +79,9 @@ struct files_far {
 	struct files_fresh *fresh;
 };
 
-/* files_script.c: a number was just taken; sends its line, which is freed here. size: see wanted. */
+/*
+ * files_script.c: a number was just taken; sends its line, which is freed here. size: see wanted.
+ */
 void files_job_send(struct files_job *job, enum files_call_kind kind, char *line, size_t size);
 
 /* A private file for content: on the disk of this workspace's state, else memory. */

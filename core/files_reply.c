@@ -81,8 +81,8 @@ get_u32(const char *text, unsigned base, uint32_t *value)
 }
 
 /*
- * Seconds with a fraction, maybe before 1970, as nanoseconds. Before 1970 stat says -5.5 and find, of the
- * same time, -6.5: the second below it, and half a second on.
+ * Seconds with a fraction, maybe before 1970, as nanoseconds. Before 1970 stat says -5.5 and find,
+ * of the same time, -6.5: the second below it, and half a second on.
  */
 static int
 get_time(const char *text, bool from_find, int64_t *value)

@@ -129,8 +129,10 @@ add_call(struct files_line *on, struct files_job *job, enum files_call_kind kind
 	return call;
 }
 
-/* Sends a line, which is freed here; of a piece size bytes, with FEED those of the spool at the
- * offset. */
+/*
+ * Sends a line, which is freed here;
+ * of a piece size bytes, with FEED those of the spool at the offset.
+ */
 void
 files_job_send(struct files_job *job, enum files_call_kind kind, char *line, size_t size)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The request lines of core/scripts/files.sh: what files_script.c sends, made in
- * files_script_line.c. */
+/*
+ * The request lines of core/scripts/files.sh:
+ * what files_script.c sends, made in files_script_line.c.
+ */
 #ifndef CORE_FILES_SCRIPT_H
 #define CORE_FILES_SCRIPT_H
 

@@ -5,13 +5,12 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/number.h"
+#include "core/base/random.h"
 #include "core/marker.h"
 
 #define MARKER_BYTE 036
@@ -21,18 +20,7 @@
 void
 marker_make_token(char token[MARKER_TOKEN_SIZE])
 {
-	static const char digits[] = "0123456789abcdef";
-	unsigned char random[(MARKER_TOKEN_SIZE - 1) / 2];
-	size_t i;
-
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		log_fatal("no random numbers");
-	for (i = 0; i < sizeof(random); i++) {
-		token[2 * i] = digits[random[i] >> 4];
-		token[2 * i + 1] = digits[random[i] & 15];
-	}
-	token[MARKER_TOKEN_SIZE - 1] = '\0';
-	explicit_bzero(random, sizeof(random));
+	random_hex(token, (MARKER_TOKEN_SIZE - 1) / 2);
 }
 
 void
@@ -178,8 +166,10 @@ take_held_byte(struct marker *marker, unsigned char byte, struct buffer *output,
 	marker->held[marker->held_size++] = byte;
 	if (may_be_marker(marker))
 		return 0;
-	/* No proper prefix of a marker has its first byte inside, so only the last byte may begin
-	 * one. */
+	/*
+	 * No proper prefix of a marker has its first byte inside,
+	 * so only the last byte may begin one.
+	 */
 	size = marker->held_size - (byte == MARKER_BYTE ? 1 : 0);
 	memcpy(flushed, marker->held, size);
 	marker->held_size -= size;

@@ -28,9 +28,10 @@ enum marker_stage {
 
 struct marker {
 	char token[MARKER_TOKEN_SIZE];
-	bool without_start; /* a stream that has an end marker only (stderr): starts in
-			       MARKER_RUNNING */
-	bool follows;       /* what comes behind the end is output too: of what was left running */
+	/* A stream that has an end marker only (stderr): starts in MARKER_RUNNING. */
+	bool without_start;
+	/* What comes behind the end is output too: of what was left running. */
+	bool follows;
 	enum marker_stage stage;
 	size_t noise;
 	unsigned char held[128]; /* the start of what may become a marker */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The messages between our processes, each with its encode and decode. A decoder copies what it
- * needs, checks every value and refuses trailing bytes. Texts and lists in a decoded struct are new:
- * the matching free releases them (and accepts a zeroed struct).
+ * needs, checks every value and refuses trailing bytes. Texts and lists in a decoded struct are
+ * new: the matching free releases them (and accepts a zeroed struct).
  *
  *	session  -> listener -> auth      AUTH_REQUEST, wrapped in AUTH_CHECK by the listener
  *	auth     -> listener              AUTH_RESULT
@@ -53,7 +53,10 @@ enum message_type {
 	/* session and worker: files, from 80 on, in core/file_protocol.h */
 };
 
-/* listener -> session, before any connection: how to speak SSH. Lists are comma-separated, NULL for libssh's own. */
+/*
+ * listener -> session, before any connection: how to speak SSH.
+ * Lists are comma-separated, NULL for libssh's own.
+ */
 struct session_start {
 	char *ciphers, *kex, *macs;
 	char *banner;
@@ -78,7 +81,10 @@ void connection_encode(struct message *message, const struct connection *connect
 int connection_decode(struct message *message, struct connection *connection, struct error *err);
 void connection_free(struct connection *connection); /* leaves fd alone */
 
-/* listener -> auth: the keys of one login block. AUTH_START, these, AUTH_READY replace all that was. */
+/*
+ * listener -> auth: the keys of one login block.
+ * AUTH_START, these, AUTH_READY replace all that was.
+ */
 struct auth_login {
 	char *name;
 	char *instances; /* the policy: off, on or attach */
@@ -89,7 +95,10 @@ void auth_login_encode(struct message *message, const struct auth_login *login);
 int auth_login_decode(struct message *message, struct auth_login *login, struct error *err);
 void auth_login_free(struct auth_login *login);
 
-/* listener -> worker: end; dispose says whether the sandbox goes as on_dispose says, or is just left. */
+/*
+ * listener -> worker: end;
+ * dispose says whether the sandbox goes as on_dispose says, or is just left.
+ */
 void drain_encode(struct message *message, bool dispose);
 int drain_decode(struct message *message, bool *dispose, struct error *err);
 
@@ -156,8 +165,11 @@ struct auth_answer {
 	bool no_pty;
 	enum forced_command forced;
 	char *workspace; /* when allowed; for the process title and the log */
-	int worker; /* when allowed and signed: the session's end of the worker's socket, else -1;
-	                    encode passes it on; after decode free closes it unless it was taken (-1) */
+	/*
+	 * When allowed and signed: the session's end of the worker's socket, else -1. Encode passes
+	 * it on; after decode, free closes it unless it was taken (-1).
+	 */
+	int worker;
 };
 void auth_answer_encode(struct message *message, const struct auth_answer *answer);
 int auth_answer_decode(struct message *message, struct auth_answer *answer, struct error *err);
@@ -169,7 +181,8 @@ struct worker_configure {
 	char *workspace; /* NAME, NAME+INSTANCE or NAME=ID */
 	char *instance;  /* label at the provider: gateway id and workspace */
 	char *driver;
-	int directory; /* of this workspace's own; encode passes it on; after decode it is the caller's */
+	/* Of this workspace's own. Encode passes it on; after decode it is the caller's. */
+	int directory;
 };
 void worker_configure_encode(struct message *message, const struct worker_configure *configure);
 /* Leaves the settings in the message: message_end is the caller's, after settings_get. */
@@ -177,7 +190,9 @@ int worker_configure_decode(
     struct message *message, struct worker_configure *configure, struct error *err);
 void worker_configure_free(struct worker_configure *configure);
 
-/* worker -> listener: nothing has used the workspace for idle_timeout; may I dispose of it and end? */
+/*
+ * worker -> listener: nothing has used the workspace for idle_timeout; may I dispose of it and end?
+ */
 void worker_idle_encode(struct message *message);
 int worker_idle_decode(struct message *message, struct error *err);
 
@@ -243,8 +258,8 @@ void command_progress_free(struct command_progress *progress);
 
 /*
  * worker -> session: the command's end, sent once and last. With failure set it did not start, or
- * its outcome is unknown: the session says so on stderr and sends exit-status 255. note is a line for stderr
- * beside a known end ("stopped: more than 64 MiB of output").
+ * its outcome is unknown: the session says so on stderr and sends exit-status 255. note is a line
+ * for stderr beside a known end ("stopped: more than 64 MiB of output").
  */
 struct command_exit {
 	uint32_t id;

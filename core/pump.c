@@ -88,8 +88,10 @@ pump_sink_room(const struct pump_sink *sink)
 	return sink->fd < 0 ? SIZE_MAX : buffer_room(&sink->waiting);
 }
 
-/* The other end of a socket may have more holders than this descriptor, so closing does not tell
- * it. */
+/*
+ * The other end of a socket may have more holders than this descriptor,
+ * so closing does not tell it.
+ */
 static void
 close_sink(struct pump_sink *sink)
 {

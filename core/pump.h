@@ -37,8 +37,10 @@ size_t pump_sink_room(const struct pump_sink *sink);
 /* Writes or keeps size bytes, no more than there is room for. */
 void pump_sink_put(struct pump_sink *sink, const void *data, size_t size);
 
-/* No more will be put: the reader finds the end after what waits. A socket is shut down for
- * writing. */
+/*
+ * No more will be put: the reader finds the end after what waits.
+ * A socket is shut down for writing.
+ */
 void pump_sink_end(struct pump_sink *sink);
 
 /* Was all of it written (or dropped), and the end made known? */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* From one descriptor to another: the buffer is filled when it is empty, and emptied before it is filled again. */
+/*
+ * From one descriptor to another:
+ * the buffer is filled when it is empty, and emptied before it is filled again.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -140,7 +143,10 @@ drain(struct relay *relay)
 		if (written < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (written < 0) {
-			/* Nobody reads any more: the rest is dropped, and the source drained for its markers. */
+			/*
+			 * Nobody reads any more:
+			 * the rest is dropped, and the source drained for its markers.
+			 */
 			buffer_consume(&relay->buffer, relay->buffer.length);
 			return;
 		}
@@ -167,7 +173,9 @@ look_for_end(struct relay *relay)
 		relay->events->marked(relay->argument, relay);
 }
 
-/* Waits for events; a watch that was taken away because of a hang-up comes back when it is of use. */
+/*
+ * Waits for events; a watch that was taken away because of a hang-up comes back when it is of use.
+ */
 static void
 watch(struct relay *relay, struct loop_watch **watch_place, int fd, loop_ready_fn *ready,
     unsigned events)
@@ -204,7 +212,10 @@ source_ready(void *argument, unsigned events)
 {
 	struct relay *relay = argument;
 
-	/* A hang-up is reported whatever is asked for: with a full buffer it has to wait for the sink. */
+	/*
+	 * A hang-up is reported whatever is asked for:
+	 * with a full buffer it has to wait for the sink.
+	 */
 	if ((events & LOOP_READ) == 0 && relay->buffer.length > 0) {
 		loop_unwatch(relay->source_watch);
 		relay->source_watch = NULL;

@@ -27,7 +27,10 @@ struct relay_events {
 	void (*ended)(void *argument, struct relay *relay, const struct error *err);
 };
 
-/* Takes over both descriptors. marker may be NULL, and is kept. Callbacks never come from within the call. */
+/*
+ * Takes over both descriptors. marker may be NULL, and is kept.
+ * Callbacks never come from within the call.
+ */
 struct relay *relay_new(struct loop *loop, int source, int sink, struct marker *marker,
     const struct relay_events *events, void *argument);
 void relay_free(struct relay *relay); /* accepts NULL */

@@ -11,7 +11,8 @@ char *script_text(const char *name);
 
 /*
  * An argv that runs the script: sh -c TEXT NAME ARGUMENTS..., where arguments is NULL-ended. They
- * reach the script as $1 and so on: no shell text is ever made of them. New; free it with memory_list_free.
+ * reach the script as $1 and so on: no shell text is ever made of them. New; free it with
+ * memory_list_free.
  */
 char **script_argv(const char *name, char *const *arguments);
 

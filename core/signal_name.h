@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Signals by their SSH names: without "SIG" (RFC 4254 section 6.10), and those that OpenSSH adds. */
+/*
+ * Signals by their SSH names: without "SIG" (RFC 4254 section 6.10), and those that OpenSSH adds.
+ */
 #ifndef CORE_SIGNAL_NAME_H
 #define CORE_SIGNAL_NAME_H
 

@@ -205,8 +205,10 @@ free_records(struct snapshot_record *records, size_t count)
 	memory_free(records);
 }
 
-/* One that cannot be read is left out: a command may have changed it, and the others are still
- * good. */
+/*
+ * One that cannot be read is left out:
+ * a command may have changed it, and the others are still good.
+ */
 static void
 listed(void *argument, struct buffer *output, const struct error *err)
 {
@@ -317,8 +319,10 @@ snapshot_delete(struct workspace *workspace, const char *id, const struct snapsh
 	return snapshot;
 }
 
-/* Reads the line that says how much there will be, digit by digit; returns how many bytes were of
- * it. */
+/*
+ * Reads the line that says how much there will be, digit by digit;
+ * returns how many bytes were of it.
+ */
 static size_t
 take_size(struct snapshot *snapshot, const unsigned char *data, size_t size)
 {

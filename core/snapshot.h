@@ -37,8 +37,8 @@ struct snapshot_paths {
 
 /* What an operation gives; valid in the callback. */
 struct snapshot_outcome {
-	const struct snapshot_record
-	    *records; /* of list all, oldest first; of the others one or none */
+	/* Of list all, oldest first; of the others one or none. */
+	const struct snapshot_record *records;
 	size_t count;
 	struct snapshot_paths skipped;                 /* of create and show */
 	struct snapshot_paths restored, deleted, kept; /* of restore */
@@ -87,8 +87,10 @@ void snapshot_resume(struct snapshot *snapshot);
 struct snapshot *snapshot_import(struct workspace *workspace,
     const struct snapshot_request *request, const struct snapshot_events *events, void *argument);
 
-/* Returns how many of the bytes were taken: for the rest wait for hungry. end counts once all were
- * taken. */
+/*
+ * Returns how many of the bytes were taken: for the rest wait for hungry.
+ * end counts once all were taken.
+ */
 size_t snapshot_input(struct snapshot *snapshot, const void *data, size_t size, bool end);
 
 /* done is told ABORTED, if it can be stopped. */

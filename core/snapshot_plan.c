@@ -169,7 +169,8 @@ put(struct buffer *buffer, const char *path)
 	(void)buffer_append(buffer, path, strlen(path) + 1);
 }
 
-/* One thing that is there now; from last to first, so that a directory comes after what is in it.
+/*
+ * One thing that is there now; from last to first, so that a directory comes after what is in it.
  */
 static void
 plan_now(struct snapshot_plan *plan, const struct items *entries, const struct item *item)

@@ -3,18 +3,21 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include <json-c/json.h>
 
 #include "core/base/error.h"
+#include "core/base/hex.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/number.h"
+#include "core/base/random.h"
 #include "core/snapshot_record.h"
 
 #define DEPTH_MAX 4
+/* Random bytes in an id, so that two snapshots of one second have two. */
+#define SALT_SIZE 6
 
 bool
 snapshot_id_valid(const char *text)
@@ -28,19 +31,17 @@ snapshot_id_valid(const char *text)
 void
 snapshot_record_make(struct snapshot_record *record, const struct snapshot_request *request)
 {
-	unsigned char salt[6];
+	char salt[HEX_SIZE(SALT_SIZE)];
 	struct tm when;
 	time_t now;
 
 	memset(record, 0, sizeof(*record));
 	now = time(NULL);
 	(void)gmtime_r(&now, &when);
-	if (getrandom(salt, sizeof(salt), 0) != (ssize_t)sizeof(salt))
-		log_fatal("getrandom failed");
-	if (snprintf(record->id, sizeof(record->id),
-		"%04d%02d%02dt%02d%02d%02d-%02x%02x%02x%02x%02x%02x", when.tm_year + 1900,
-		when.tm_mon + 1, when.tm_mday, when.tm_hour, when.tm_min, when.tm_sec, salt[0],
-		salt[1], salt[2], salt[3], salt[4], salt[5]) >= (int)sizeof(record->id))
+	random_hex(salt, SALT_SIZE);
+	if (snprintf(record->id, sizeof(record->id), "%04d%02d%02dt%02d%02d%02d-%s",
+		when.tm_year + 1900, when.tm_mon + 1, when.tm_mday, when.tm_hour, when.tm_min,
+		when.tm_sec, salt) >= (int)sizeof(record->id))
 		log_fatal("the year is out of bounds");
 	record->created = (int64_t)now;
 	record->label = request->label == NULL ? NULL : memory_text(request->label);

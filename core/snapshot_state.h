@@ -35,7 +35,6 @@ struct snapshot {
 	/* import */
 	struct archive_copy *copy;
 	struct buffer *entries;
-	bool input_ended;
 };
 
 /* A new one without anything running. */

@@ -34,8 +34,8 @@ slow_expired(void *argument)
 }
 
 /*
- * Tells everybody who waits. What one of them does may end the workspace's being ready: those after it
- * wait on, and have it connect once more when nothing else will.
+ * Tells everybody who waits. What one of them does may end the workspace's being ready: those after
+ * it wait on, and have it connect once more when nothing else will.
  */
 void
 workspace_tell_waiters(struct workspace *workspace, const struct error *err)
@@ -95,7 +95,9 @@ deadline_expired(void *argument)
 
 	error_set(&err, ERROR_TIMEOUT, "%s: the sandbox did not start within %d s",
 	    workspace->setup.driver->kind->name, CONNECT_WAIT / 1000);
-	/* What the provider does with the request is unknown, so a fresh driver object starts over. */
+	/*
+	 * What the provider does with the request is unknown, so a fresh driver object starts over.
+	 */
 	workspace->setup.driver->close(workspace->sandbox);
 	workspace->sandbox = NULL;
 	workspace_fail(workspace, &err);

@@ -54,8 +54,9 @@ struct workspace *workspace_new(const struct workspace_setup *setup, struct erro
 void workspace_free(struct workspace *workspace);
 
 /*
- * Calls ready once the sandbox can be used (err NULL), or with the reason why not; never from within the
- * call. progress, which may be NULL, is told in words when that takes a while. The waiter is gone after ready.
+ * Calls ready once the sandbox can be used (err NULL), or with the reason why not; never from
+ * within the call. progress, which may be NULL, is told in words when that takes a while. The
+ * waiter is gone after ready.
  */
 typedef void workspace_ready_fn(void *argument, const struct error *err);
 typedef void workspace_progress_fn(void *argument, const char *text);
@@ -115,16 +116,17 @@ typedef void workspace_reclaimed_fn(void *argument);
 void workspace_reclaim(struct workspace *workspace, workspace_reclaimed_fn *done, void *argument);
 
 /*
- * Ends all commands of a workspace that is ready, and stops or destroys its sandbox; the next use connects
- * again. Calls done when that is over, never from within the call. -1 when the provider cannot do it
- * or the login may not (never_delete).
+ * Ends all commands of a workspace that is ready, and stops or destroys its sandbox; the next use
+ * connects again. Calls done when that is over, never from within the call. -1 when the provider
+ * cannot do it or the login may not (never_delete).
  */
 int workspace_put_away(struct workspace *workspace, bool destroy, workspace_done_fn *done,
     void *argument, struct error *err);
 
 /*
- * Ends all commands, then releases the sandbox: as on_dispose says with dispose, else it is left as it
- * is (stopped where it cannot outlive us). Calls done when that is over, err NULL on success. Call once.
+ * Ends all commands, then releases the sandbox: as on_dispose says with dispose, else it is left as
+ * it is (stopped where it cannot outlive us). Calls done when that is over, err NULL on success.
+ * Call once.
  */
 void workspace_release(
     struct workspace *workspace, bool dispose, workspace_done_fn *done, void *argument);

@@ -128,7 +128,10 @@ workspace_may_release(struct workspace *workspace, bool granted)
 	}
 }
 
-/* A command that waits for the workspace holds nothing up: it will be in the next sandbox, if there is one. */
+/*
+ * A command that waits for the workspace holds nothing up:
+ * it will be in the next sandbox, if there is one.
+ */
 static bool
 is_idle(const struct workspace *workspace)
 {

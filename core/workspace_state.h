@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* What the files of the workspace share: its state, and the ways between its beginning and its end. */
+/*
+ * What the files of the workspace share: its state, and the ways between its beginning and its end.
+ */
 #ifndef CORE_WORKSPACE_STATE_H
 #define CORE_WORKSPACE_STATE_H
 

@@ -55,8 +55,10 @@ connect_decode(
 	*needed = CONNECT_HEADER_SIZE;
 	if (size < CONNECT_HEADER_SIZE)
 		return 0;
-	/* We never say that we take compressed ones. Bits the protocol gives no meaning are passed
-	 * over. */
+	/*
+	 * We never say that we take compressed ones.
+	 * Bits the protocol gives no meaning are passed over.
+	 */
 	if ((bytes[0] & FLAG_COMPRESSED) != 0)
 		return error_set(err, ERROR_INVALID, "a compressed message that was not asked for");
 	length = (size_t)bytes[1] << 24 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 8 | bytes[4];

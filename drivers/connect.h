@@ -35,8 +35,10 @@ struct connect_frame {
 int connect_decode(
     const void *data, size_t size, struct connect_frame *frame, size_t *needed, struct error *err);
 
-/* An end of stream: 0 for success, else -1 with the error that the server reported, or that of a
- * malformed end. */
+/*
+ * An end of stream:
+ * 0 for success, else -1 with the error that the server reported, or that of a malformed end.
+ */
 int connect_decode_end(const struct connect_frame *frame, struct error *err);
 
 /* Fills err from an error of the protocol: {"code":"not_found","message":"..."}; returns -1. */

@@ -48,8 +48,8 @@ enum http_outcome {
 struct http_answer {
 	enum http_outcome outcome;
 	int status; /* 0 when there was none */
-	const unsigned char
-	    *body; /* of a gathered answer and of refusals; valid during the callback */
+	/* Of a gathered answer and of refusals; valid during the callback. */
+	const unsigned char *body;
 	size_t size;
 	int64_t retry_after;   /* ms, -1 when the server did not say */
 	const char *next_page; /* value of the answer's X-Next-Token header, or NULL */
@@ -71,8 +71,10 @@ struct http_call {
 
 	const void *body; /* copied; or NULL */
 	size_t body_size;
-	/* Or a body that is given piece by piece with http_send; wants_more says when it takes
-	 * more. */
+	/*
+	 * Or a body that is given piece by piece with http_send;
+	 * wants_more says when it takes more.
+	 */
 	http_event_fn *wants_more;
 	int64_t body_length; /* of it, -1 when it is not known */
 
@@ -101,8 +103,10 @@ void http_free(struct http *http);
 /* Never NULL: what is wrong with the call is told to done. */
 struct http_request *http_start(struct http *http, const struct http_call *call);
 
-/* Gives up: no callback comes any more, the connection is closed if the request was sent. Accepts
- * NULL. */
+/*
+ * Gives up: no callback comes any more,
+ * the connection is closed if the request was sent. Accepts NULL.
+ */
 void http_cancel(struct http_request *request);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The parts of drivers/http: http.c has the connection to libcurl and the loop, http_request.c the
- * life of a request, http_transfer.c what libcurl is told of one and calls back. Nothing else
- * includes this.
+ * The parts of drivers/http: http.c has the requests under way, http_request.c the life of one,
+ * http_transfer.c what libcurl is told of it and calls back; http_multi.c brings libcurl and the
+ * loop together. Nothing else includes this.
  */
 #ifndef DRIVERS_HTTP_PRIVATE_H
 #define DRIVERS_HTTP_PRIVATE_H
@@ -12,16 +12,14 @@
 #include "core/base/buffer.h"
 #include "drivers/http.h"
 
-struct http_socket;
+struct http_multi;
 struct loop_timer;
 
 struct http {
 	struct loop *loop;
 	char *ca_file, *proxy, *no_proxy;
-	CURLM *multi;
-	struct loop_timer *timer; /* libcurl's */
-	struct loop_timer *soon;  /* requests have something to do outside libcurl */
-	struct http_socket *sockets;
+	struct http_multi *multi;
+	struct loop_timer *soon; /* requests have something to do outside libcurl */
 	struct http_request *requests;
 	bool is_sweeping, is_dead; /* http_free came during a sweep, which frees it at its end */
 };
@@ -53,9 +51,6 @@ struct http_request {
 	struct http_answer answer;
 	struct error err;
 };
-
-/* http.c: libcurl's wish for a socket. */
-curl_socket_t http_open_socket(void *argument, curlsocktype purpose, struct curl_sockaddr *address);
 
 /* http_transfer.c: makes the easy handle of a request. */
 void http_transfer_prepare(struct http_request *request);

@@ -11,6 +11,7 @@
 #include "core/base/memory.h"
 #include "drivers/http.h"
 #include "drivers/http_answer.h"
+#include "drivers/http_multi.h"
 #include "drivers/http_private.h"
 
 /* Bytes of a streamed body that wait to be sent. */
@@ -36,7 +37,7 @@ static void
 destroy_request(struct http_request *request)
 {
 	if (request->easy != NULL) {
-		(void)curl_multi_remove_handle(request->http->multi, request->easy);
+		http_multi_remove(request->http->multi, request->easy);
 		curl_easy_cleanup(request->easy);
 	}
 	curl_slist_free_all(request->headers);
@@ -63,23 +64,23 @@ static int64_t
 time_left(const struct http_request *request, struct error *err)
 {
 	const struct http_call *call = &request->call;
-	bool sending;
+	bool sending, waits_for_us, unanswered;
 	int64_t total, phase;
 
-	total = left_of(call->total_timeout, request->started);
 	sending = call->wants_more != NULL &&
 		  !(request->send_ended && request->sending.length == 0);
+	waits_for_us = request->receive_paused || request->held ||
+		       (sending && request->send_paused);
+	unanswered = request->answer.status == 0 && !sending;
+	total = left_of(call->total_timeout, request->started);
 	phase = INT64_MAX;
-	if (request->receive_paused || request->held || (sending && request->send_paused))
-		error_clear(err);
-	else if (request->answer.status == 0 && !sending)
-		phase = left_of(call->first_byte_timeout, request->active);
-	else
-		phase = left_of(call->idle_timeout, request->active);
+	if (!waits_for_us)
+		phase = left_of(
+		    unanswered ? call->first_byte_timeout : call->idle_timeout, request->active);
 	if (total <= phase)
 		error_set(err, ERROR_TIMEOUT, "no answer within %" PRId64 " s",
 		    call->total_timeout / 1000);
-	else if (request->answer.status == 0 && !sending)
+	else if (unanswered)
 		error_set(err, ERROR_TIMEOUT, "no answer within %" PRId64 " s",
 		    call->first_byte_timeout / 1000);
 	else
@@ -197,7 +198,7 @@ end_attempt(struct http_request *request, CURLcode code, const struct error *tim
 	int64_t delay;
 
 	judge(request, code, timeout);
-	(void)curl_multi_remove_handle(request->http->multi, request->easy);
+	http_multi_remove(request->http->multi, request->easy);
 	log_attempt(request);
 	delay = next_attempt(request);
 	if (delay >= 0) {
@@ -221,7 +222,7 @@ begin_attempt(struct http_request *request)
 	request->complaint[0] = '\0';
 	memset(&request->answer, 0, sizeof(request->answer));
 	buffer_consume(&request->received, request->received.length);
-	(void)curl_multi_add_handle(request->http->multi, request->easy);
+	http_multi_add(request->http->multi, request->easy);
 	start_deadline(request);
 }
 

@@ -17,6 +17,7 @@
 #include "core/base/memory.h"
 #include "core/base/number.h"
 #include "drivers/http.h"
+#include "drivers/http_multi.h"
 #include "drivers/http_private.h"
 
 /* What is kept of the body of a refusal. */
@@ -72,7 +73,10 @@ header_value(const char *line, size_t size, const char *name)
 	return memory_text_bounded(line + length, size - length);
 }
 
-/* Daytona says how long to wait in a header with the name of what is exhausted: the shortest counts. */
+/*
+ * Daytona says how long to wait in a header with the name of what is exhausted:
+ * the shortest counts.
+ */
 static void
 take_named_wait(struct http_request *request, const char *line, size_t size)
 {
@@ -165,30 +169,6 @@ rewind_body(void *argument, curl_off_t offset, int origin)
 	return CURL_SEEKFUNC_OK;
 }
 
-/* Options that hold for every request of this process. */
-static void
-set_common(struct http *http, CURL *easy)
-{
-	(void)curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, http_open_socket);
-	(void)curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, http);
-	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-	(void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	(void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 65536L);
-#if LIBCURL_VERSION_NUM >= 0x075500
-	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
-	/* "" keeps libcurl from looking into an environment that is not the gateway's. */
-	(void)curl_easy_setopt(easy, CURLOPT_PROXY, http->proxy == NULL ? "" : http->proxy);
-	if (http->no_proxy != NULL)
-		(void)curl_easy_setopt(easy, CURLOPT_NOPROXY, http->no_proxy);
-	if (http->ca_file != NULL)
-		(void)curl_easy_setopt(easy, CURLOPT_CAINFO, http->ca_file);
-}
-
 static void
 add_header(struct http_request *request, const char *line)
 {
@@ -230,7 +210,8 @@ set_body(struct http_request *request)
 		(void)curl_easy_setopt(request->easy, CURLOPT_SEEKFUNCTION, rewind_body);
 		(void)curl_easy_setopt(request->easy, CURLOPT_SEEKDATA, request);
 	} else if (call->repeat == HTTP_ONCE) {
-		/* Without a body rewind_body is not asked; libcurl repeats on old connections only.
+		/*
+		 * Without a body rewind_body is not asked; libcurl repeats on old connections only.
 		 */
 		(void)curl_easy_setopt(request->easy, CURLOPT_FRESH_CONNECT, 1L);
 	}
@@ -261,11 +242,14 @@ set_transfer(struct http_request *request)
 void
 http_transfer_prepare(struct http_request *request)
 {
+	const struct http *http = request->http;
+	struct http_setup setup = { http->loop, http->ca_file, http->proxy, http->no_proxy };
+
 	request->named_wait = -1;
 	request->easy = curl_easy_init();
 	if (request->easy == NULL)
 		log_fatal("out of memory");
-	set_common(request->http, request->easy);
+	http_multi_prepare(http->multi, request->easy, &setup);
 	set_transfer(request);
 	set_headers(request);
 	set_body(request);

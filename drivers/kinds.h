@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The kinds of the drivers of this build, each in a file NAME_kind.c that needs no other of its
- * driver. */
+/*
+ * The kinds of the drivers of this build,
+ * each in a file NAME_kind.c that needs no other of its driver.
+ */
 #ifndef DRIVERS_KINDS_H
 #define DRIVERS_KINDS_H
 

@@ -155,7 +155,8 @@ removal_ended(void *argument, int status, const char *complaint)
 		log_error("%s", err.message);
 }
 
-/* Removes trees that belong to no sandbox, one after another; a destroy is done when none is left.
+/*
+ * Removes trees that belong to no sandbox, one after another; a destroy is done when none is left.
  */
 static void
 sweep(struct driver_sandbox *sandbox)
@@ -387,6 +388,7 @@ local_extend(struct driver_sandbox *sandbox, driver_done_fn *done, void *argumen
 static struct driver_sandbox *
 local_open(const struct driver_context *context, struct error *err)
 {
+	const char *isolation, *network;
 	struct driver_sandbox *sandbox;
 
 	if (context->state_directory < 0) {
@@ -397,9 +399,10 @@ local_open(const struct driver_context *context, struct error *err)
 	sandbox->context = *context;
 	sandbox->shape.id = sandbox->id;
 	sandbox->shape.directory = -1;
-	sandbox->shape.isolated = strcmp(settings_text(context->settings, "isolation"), "none") !=
-				  0;
-	sandbox->shape.network = strcmp(settings_text(context->settings, "network"), "host") == 0;
+	isolation = settings_text(context->settings, "isolation");
+	network = settings_text(context->settings, "network");
+	sandbox->shape.isolated = strcmp(isolation, "none") != 0;
+	sandbox->shape.network = strcmp(network, "host") == 0;
 	sandbox->deadline = loop_timer_new(context->loop, deadline_expired, sandbox);
 	sandbox->connect = loop_timer_new(context->loop, begin_connect, sandbox);
 	sandbox->finish = loop_timer_new(context->loop, begin_release, sandbox);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Child processes with chosen descriptors, watched by a pidfd so that no signal handler is needed.
+/*
+ * Child processes with chosen descriptors, watched by a pidfd so that no signal handler is needed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +69,7 @@ place_fds(const struct local_child_spec *spec, int errors)
 	return close_range((unsigned)(FIRST_FD + spec->count), ~0U, 0);
 }
 
-static void __attribute__((noreturn))
+static _Noreturn void
 run_child(const struct local_child_spec *spec, int errors, pid_t parent)
 {
 	reset_signals();

@@ -14,6 +14,7 @@
 
 struct error;
 struct stat;
+struct timespec;
 
 struct file_server {
 	struct file_serve serve;
@@ -54,7 +55,9 @@ int file_place_make_parents(const struct file_server *server, const char *path, 
 /* Refuses the root itself. */
 int file_place_check_name(const struct file_place *place, const char *path, struct error *err);
 
+/* From the system's form of attributes and times, and back. */
 void file_attributes_from(struct file_attributes *attributes, const struct stat *status);
+void file_times_from(struct timespec times[2], const struct file_change *change);
 
 /* local_init_place.c */
 file_verb_fn file_verb_resolve;
@@ -79,8 +82,7 @@ struct file_leftover {
 	char name[LEFTOVER_NAME_SIZE]; /* ".rws-" and random digits */
 	char *note;
 };
-int file_leftover_open(
-    struct file_leftover *leftover, const struct file_place *place, struct error *err);
+void file_leftover_open(struct file_leftover *leftover, const struct file_place *place);
 void file_leftover_close(struct file_leftover *leftover);
 
 /* Removes what is older than serve.leftover_age. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * rwsd-init: the one program of ours inside a local sandbox. Started by a worker, through
- *bubblewrap as process 1, or directly with isolation = none; runs as the sandbox's user. Descriptor
- *3 is the socket to the worker's driver, and all it holds; it has no secrets. It starts commands,
- *hands their descriptors to the driver, tells how they end, copies files, reaps orphans, and ends,
- *with everything it started, when the socket is closed.
+ * bubblewrap as process 1, or directly with isolation = none; runs as the sandbox's user.
+ * Descriptor 3 is the socket to the worker's driver, and all it holds; it has no secrets. It starts
+ * commands, hands their descriptors to the driver, tells how they end, copies files, reaps orphans,
+ * and ends, with everything it started, when the socket is closed.
  *
  * The commands are hostile and run as the same user: so it cannot be traced or read (not dumpable),
  * takes no signal from them, and leaves them none of its descriptors.
@@ -12,7 +12,7 @@
  *	rwsd-init serve HOME USER SHELL    the above
  *	rwsd-init remove NAME              removes a tree below the directory on descriptor 3
  *	rwsd-init mount COMMAND...         runs a command that finds the directory on descriptor 5
- *in /tmp
+ *	                                   in /tmp
  */
 #include <errno.h>
 #include <signal.h>
@@ -45,8 +45,8 @@ void
 init_child_begin(const struct init *init)
 {
 	/*
-	 * As the kernel has it. Not by signal(), which refuses the two that glibc keeps for itself: its
-	 * posix_spawn leaves them ignored in whom it starts, and so does make, which uses it.
+	 * As the kernel has it. Not by signal(), which refuses the two that glibc keeps for itself:
+	 * its posix_spawn leaves them ignored in whom it starts, and so does make, which uses it.
 	 */
 	static const struct {
 		void (*take)(int);
@@ -169,8 +169,10 @@ kill_child(void *argument, const struct local_process *process)
 		(void)kill(process->pid, SIGKILL);
 }
 
-/* Whoever loses its parent becomes ours, so this ends with nobody left. Process 1 need not: the
- * kernel does it. */
+/*
+ * Whoever loses its parent becomes ours, so this ends with nobody left.
+ * Process 1 need not: the kernel does it.
+ */
 static void
 kill_everything(void)
 {

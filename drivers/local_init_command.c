@@ -37,7 +37,10 @@
 /* How often groups without a leader are looked at; most of their ends show at once as SIGCHLD. */
 #define LINGER_INTERVAL 250
 
-/* What a login gets by default on Linux; the gateway's own limit is far higher, and select(2) breaks above. */
+/*
+ * What a login gets by default on Linux;
+ * the gateway's own limit is far higher, and select(2) breaks above.
+ */
 #define SOFT_DESCRIPTORS 1024
 
 #define EXIT_NOT_FOUND 127
@@ -124,7 +127,8 @@ open_pipes(const struct local_start *start, struct ends *ends, struct error *err
 	return open_pipe(&ends->ours[LOCAL_ERRORS], &ends->theirs[2], false, err);
 }
 
-/* The kernel's standard modes are a sane terminal's already, except that it takes text for Latin-1.
+/*
+ * The kernel's standard modes are a sane terminal's already, except that it takes text for Latin-1.
  */
 static int
 open_terminal(const struct local_start *start, struct ends *ends, struct error *err)
@@ -245,7 +249,8 @@ limit_descriptors(void)
 }
 
 /* The command's side of the fork. ready tells init that signals to the group work from here on. */
-static void __attribute__((noreturn)) run_command(
+static _Noreturn void
+run_command(
     const struct init *init, const struct local_start *start, const struct ends *ends, int ready)
 {
 	int failure;

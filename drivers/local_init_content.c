@@ -20,7 +20,6 @@
 
 #define CHUNK_SIZE (1U << 30)
 #define BUFFER_SIZE 65536U
-#define BILLION INT64_C(1000000000)
 
 static int
 check_regular(const struct stat *status, const char *path, struct error *err)
@@ -40,7 +39,8 @@ check_size(const struct file_server *server, const struct stat *status, struct e
 	return 0;
 }
 
-/* O_NONBLOCK: a named pipe must not make us wait. The kind is checked first: opening a device acts.
+/*
+ * O_NONBLOCK: a named pipe must not make us wait. The kind is checked first: opening a device acts.
  */
 static int
 open_regular(const struct file_place *place, const char *path, int flags, struct stat *status,
@@ -115,8 +115,7 @@ open_private(const struct file_place *place, struct error *err)
 		return fd;
 	if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL)
 		return error_system(err, errno, "%s", place->path);
-	if (file_leftover_open(&leftover, place, err) != 0)
-		return -1;
+	file_leftover_open(&leftover, place);
 	fd = openat(place->directory, leftover.name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		error_system(err, errno, "%s", place->path);
@@ -197,29 +196,13 @@ out:
 	return result;
 }
 
-static int
-set_times(int fd, const struct file_change *change)
-{
-	struct timespec times[2] = {
-		{ .tv_sec = change->accessed / BILLION, .tv_nsec = change->accessed % BILLION },
-		{ .tv_sec = change->modified / BILLION, .tv_nsec = change->modified % BILLION },
-	};
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		if (times[i].tv_nsec >= 0)
-			continue;
-		times[i].tv_sec--;
-		times[i].tv_nsec += BILLION;
-	}
-	return futimens(fd, times);
-}
-
-/* Mode, owner and times of the file that is about to appear. Only root can keep another's file his.
+/*
+ * Mode, owner and times of the file that is about to appear. Only root can keep another's file his.
  */
 static int
 dress(int fd, const struct file_change *change, const struct stat *old)
 {
+	struct timespec times[2];
 	mode_t mode = 0644;
 
 	if (old != NULL) {
@@ -233,9 +216,10 @@ dress(int fd, const struct file_change *change, const struct stat *old)
 		mode = change->mode & 07777;
 	if (fchmod(fd, mode) != 0)
 		return -1;
-	if ((change->fields & FILE_CHANGE_TIMES) != 0)
-		return set_times(fd, change);
-	return 0;
+	if ((change->fields & FILE_CHANGE_TIMES) == 0)
+		return 0;
+	file_times_from(times, change);
+	return futimens(fd, times);
 }
 
 /* Gives a file without a name one: only one that never had any. */
@@ -251,8 +235,10 @@ give_name(int fd, int directory, const char *name)
 	return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW);
 }
 
-/* A file with this name and the same content, as fd is not to be had under a name of that
- * directory. */
+/*
+ * A file with this name and the same content,
+ * as fd is not to be had under a name of that directory.
+ */
 static int
 copy_named(int fd, int directory, const char *name, const struct file_change *change,
     const struct stat *old)
@@ -272,8 +258,10 @@ copy_named(int fd, int directory, const char *name, const struct file_change *ch
 	return result;
 }
 
-/* The last step. Without replace a second name is made rather than the first one changed: that
- * fails for what is there already. */
+/*
+ * The last step. Without replace a second name is made rather than the first one changed: that
+ * fails for what is there already.
+ */
 static int
 move_over(const struct file_place *place, const char *name, bool replace)
 {
@@ -290,7 +278,8 @@ move_over(const struct file_place *place, const char *name, bool replace)
 	return result;
 }
 
-/* Makes fd's content appear at the place, in one step, over what is there unless that is refused.
+/*
+ * Makes fd's content appear at the place, in one step, over what is there unless that is refused.
  */
 static int
 put_in_place(const struct file_place *place, int fd, const struct file_change *change,
@@ -303,8 +292,7 @@ put_in_place(const struct file_place *place, int fd, const struct file_change *c
 		return 0;
 	if (errno == EEXIST && !replace)
 		return error_system(err, errno, "%s", place->path);
-	if (file_leftover_open(&leftover, place, err) != 0)
-		return -1;
+	file_leftover_open(&leftover, place);
 	result = give_name(fd, place->directory, leftover.name);
 	if (result != 0)
 		result = copy_named(fd, place->directory, leftover.name, change, old);

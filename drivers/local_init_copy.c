@@ -126,8 +126,10 @@ read_file(const struct local_copy *copy, int sink)
 	return copy_bytes(fd, sink, copy->size, &copied);
 }
 
-/* Follows links as far as they lead to something, so that a link stays one and its target is
- * replaced. */
+/*
+ * Follows links as far as they lead to something,
+ * so that a link stays one and its target is replaced.
+ */
 static int
 write_file(const struct local_copy *copy, int source)
 {
@@ -159,7 +161,7 @@ write_file(const struct local_copy *copy, int source)
 	return failure;
 }
 
-static void __attribute__((noreturn))
+static _Noreturn void
 run_copy(const struct init *init, const struct local_copy *copy, int fd)
 {
 	init_child_begin(init);

@@ -19,8 +19,10 @@
 #define TRASH "trash"
 #define TRIES 100
 
-/* Opens a directory of ours below another, made when it is missing; a symlink in its place is
- * refused. */
+/*
+ * Opens a directory of ours below another, made when it is missing;
+ * a symlink in its place is refused.
+ */
 static int
 open_own(int directory, const char *name, struct error *err)
 {

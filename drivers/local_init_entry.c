@@ -16,7 +16,6 @@
 #include "core/file_path.h"
 #include "drivers/local_files.h"
 
-#define BILLION INT64_C(1000000000)
 #define NAMES_FILE_MAX (4U * 1024U * 1024U)
 
 int
@@ -198,22 +197,6 @@ file_verb_readlink(const struct file_server *server, struct file_request *reques
 	return length >= 0 ? 0 : -1;
 }
 
-static void
-fill_times(struct timespec times[2], const struct file_change *change)
-{
-	const int64_t values[2] = { change->accessed, change->modified };
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		times[i].tv_sec = values[i] / BILLION;
-		times[i].tv_nsec = values[i] % BILLION;
-		if (times[i].tv_nsec >= 0)
-			continue;
-		times[i].tv_sec--;
-		times[i].tv_nsec += BILLION;
-	}
-}
-
 static int
 change_size(const struct file_server *server, const struct file_place *place, int fd, uint64_t size)
 {
@@ -269,7 +252,7 @@ apply_change(const struct file_server *server, const struct file_change *change,
 		result = change_mode(place, fd, change->mode & 07777);
 	if (result != 0 || (change->fields & FILE_CHANGE_TIMES) == 0)
 		return result;
-	fill_times(times, change);
+	file_times_from(times, change);
 	return fd >= 0 ? futimens(fd, times)
 		       : utimensat(place->directory, place->name, times, AT_SYMLINK_NOFOLLOW);
 }

@@ -80,7 +80,8 @@ is_long(const struct file_request *request)
 	case FILE_EDIT:
 		return (request->flags & (FILE_TRUNCATE | FILE_EXCLUSIVE)) == 0;
 	case FILE_COMMIT:
-		/* What EDIT gave has room on a disk and needs no copy; what is memory may need one.
+		/*
+		 * What EDIT gave has room on a disk and needs no copy; what is memory may need one.
 		 */
 		return fstat(request->fd, &status) == 0 && status.st_size > QUICK_SIZE &&
 		       status.st_nlink != 0;
@@ -161,7 +162,7 @@ static const struct peer_rule worker_rules[] = {
 static const struct peer_events worker_events = { .rules = worker_rules, .closed = worker_closed };
 
 /* The long operation's side of the fork; its writes to the socket wait. */
-static void __attribute__((noreturn))
+static _Noreturn void
 run_worker(const struct file_server *server, uint32_t id, struct file_request *request, int socket)
 {
 	struct message message;
@@ -276,7 +277,8 @@ asker_closed(void *argument, const struct error *err)
 
 static const struct peer_events events = { .rules = rules, .closed = asker_closed };
 
-static void __attribute__((noreturn)) serve(const struct init *init, int socket)
+static _Noreturn void
+serve(const struct init *init, int socket)
 {
 	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
 		SIGPIPE };

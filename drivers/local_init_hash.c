@@ -14,12 +14,15 @@
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
+#include "core/base/hex.h"
 #include "core/base/memory.h"
 #include "drivers/local_files.h"
 
 #define BUFFER_SIZE 65536U
 #define OUTPUT_MAX 160
 #define HASHES_MAX 4096U
+/* As a shell has it; nobody looks at it but who traces. */
+#define EXIT_CANNOT_RUN 127
 
 static const struct {
 	const char *name, *program;
@@ -44,13 +47,14 @@ find_algorithm(const char *name)
 	return i;
 }
 
-static void __attribute__((noreturn)) run_program(const char *program, int input, int output)
+static _Noreturn void
+run_program(const char *program, int input, int output)
 {
 	if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0)
-		_exit(126);
+		_exit(EXIT_CANNOT_RUN);
 	(void)close_range(3, ~0U, 0);
 	(void)execlp(program, program, (char *)NULL);
-	_exit(127);
+	_exit(EXIT_CANNOT_RUN);
 }
 
 /* Feeds size bytes of fd from offset on; fewer when the file ends. */
@@ -68,30 +72,8 @@ feed(int fd, uint64_t offset, uint64_t size, int sink)
 	}
 }
 
-static int
-digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static int
-decode_hash(const char *text, ssize_t length, unsigned char *hash, size_t size)
-{
-	size_t i;
-
-	if (length < (ssize_t)(2 * size))
-		return -1;
-	for (i = 0; i < size; i++) {
-		if (digit(text[2 * i]) < 0 || digit(text[2 * i + 1]) < 0)
-			return -1;
-		hash[i] = (unsigned char)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
-	}
-	return 0;
-}
-
-/* One hash of a piece; what the program prints fits into its pipe, so it is read after the feeding.
+/*
+ * One hash of a piece; what the program prints fits into its pipe, so it is read after the feeding.
  */
 static int
 hash_piece(int fd, uint64_t offset, uint64_t size, size_t algorithm, unsigned char *hash,
@@ -117,11 +99,12 @@ hash_piece(int fd, uint64_t offset, uint64_t size, size_t algorithm, unsigned ch
 	if (pid > 0)
 		feed(fd, offset, size, input[1]);
 	(void)close(input[1]);
-	got = read(output[0], text, sizeof(text));
+	got = read(output[0], text, sizeof(text) - 1);
 	(void)close(output[0]);
 	if (pid > 0)
 		(void)waitpid(pid, NULL, 0);
-	if (decode_hash(text, got, hash, algorithms[algorithm].size) == 0)
+	text[got < 0 ? 0 : got] = '\0';
+	if (hex_decode(hash, algorithms[algorithm].size, text) == 0)
 		return 0;
 	return error_set(
 	    err, ERROR_UNSUPPORTED, "%s cannot be run here", algorithms[algorithm].program);
@@ -132,6 +115,7 @@ hash_all(int fd, const struct file_request *request, uint64_t end, size_t algori
     struct file_reply *reply, struct error *err)
 {
 	uint64_t at, block, count;
+	unsigned char *hash;
 
 	block = request->block == 0 ? end - request->offset : request->block;
 	count = block == 0 ? 1 : (end - request->offset + block - 1) / block;
@@ -142,8 +126,8 @@ hash_all(int fd, const struct file_request *request, uint64_t end, size_t algori
 	do {
 		if (block > end - at)
 			block = end - at;
-		if (hash_piece(fd, at, block, algorithm, reply->bytes + reply->bytes_size, err) !=
-		    0)
+		hash = reply->bytes + reply->bytes_size;
+		if (hash_piece(fd, at, block, algorithm, hash, err) != 0)
 			return -1;
 		reply->bytes_size += algorithms[algorithm].size;
 		at += block;

@@ -8,11 +8,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,10 +17,13 @@
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
 #include "core/base/memory.h"
+#include "core/base/random.h"
 #include "core/file_path.h"
 #include "drivers/local_files.h"
 
 #define PREFIX ".rws-"
+/* Random bytes in a name; their digits fill it up to LEFTOVER_NAME_SIZE. */
+#define NUMBER_SIZE 8
 
 /* The directory of notes, our own and closed to others; made when it is missing. */
 static int
@@ -66,18 +66,13 @@ write_note(struct file_leftover *leftover, const struct file_place *place)
 	(void)close(notes);
 }
 
-int
-file_leftover_open(
-    struct file_leftover *leftover, const struct file_place *place, struct error *err)
+void
+file_leftover_open(struct file_leftover *leftover, const struct file_place *place)
 {
-	uint64_t number;
-
 	leftover->note = NULL;
-	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
-		return error_system(err, errno, "getrandom");
-	(void)snprintf(leftover->name, sizeof(leftover->name), PREFIX "%016" PRIx64, number);
+	memcpy(leftover->name, PREFIX, strlen(PREFIX));
+	random_hex(leftover->name + strlen(PREFIX), NUMBER_SIZE);
 	write_note(leftover, place);
-	return 0;
 }
 
 void
@@ -95,7 +90,10 @@ file_leftover_close(struct file_leftover *leftover)
 	leftover->note = NULL;
 }
 
-/* The unfinished file that the note speaks of, and the note, unless it is for the server of another root. */
+/*
+ * The unfinished file that the note speaks of, and the note,
+ * unless it is for the server of another root.
+ */
 static void
 remove_noted(const struct file_server *server, int notes, const char *name)
 {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/descriptor.h"
@@ -20,6 +21,7 @@
 
 /* As many links one after another as the kernel takes. */
 #define LINKS_MAX 40
+#define BILLION INT64_C(1000000000)
 
 void
 file_attributes_from(struct file_attributes *attributes, const struct stat *status)
@@ -31,10 +33,30 @@ file_attributes_from(struct file_attributes *attributes, const struct stat *stat
 	attributes->size = (uint64_t)status->st_size;
 	attributes->device = status->st_dev;
 	attributes->inode = status->st_ino;
-	attributes->accessed = status->st_atim.tv_sec * INT64_C(1000000000) +
-			       status->st_atim.tv_nsec;
-	attributes->modified = status->st_mtim.tv_sec * INT64_C(1000000000) +
-			       status->st_mtim.tv_nsec;
+	attributes->accessed = status->st_atim.tv_sec * BILLION + status->st_atim.tv_nsec;
+	attributes->modified = status->st_mtim.tv_sec * BILLION + status->st_mtim.tv_nsec;
+}
+
+/* Before 1970 too the nanoseconds count up, from the second below. */
+static struct timespec
+make_time(int64_t nanoseconds)
+{
+	struct timespec when;
+
+	when.tv_sec = nanoseconds / BILLION;
+	when.tv_nsec = nanoseconds % BILLION;
+	if (when.tv_nsec < 0) {
+		when.tv_sec--;
+		when.tv_nsec += BILLION;
+	}
+	return when;
+}
+
+void
+file_times_from(struct timespec times[2], const struct file_change *change)
+{
+	times[0] = make_time(change->accessed);
+	times[1] = make_time(change->modified);
 }
 
 /* Where the directory is: a new path, or NULL with errno ENOENT when it was removed. */
@@ -118,8 +140,10 @@ is_inside(const struct file_server *server, const struct file_place *place)
 	return inside;
 }
 
-/* One step along a path: 1 when the place is found, 0 when *text says where to go on, -1 with
- * errno. */
+/*
+ * One step along a path:
+ * 1 when the place is found, 0 when *text says where to go on, -1 with errno.
+ */
 static int
 take_step(const struct file_server *server, char **text, bool follow, struct file_place *place)
 {

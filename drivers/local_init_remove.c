@@ -128,8 +128,10 @@ write_text(const char *path, const char *text)
 	return written == (ssize_t)strlen(text) ? 0 : -1;
 }
 
-/* A user namespace in which the user is who it was, with the right to mount in a mount namespace of
- * its own. */
+/*
+ * A user namespace in which the user is who it was,
+ * with the right to mount in a mount namespace of its own.
+ */
 static int
 enter_namespaces(void)
 {

@@ -219,8 +219,10 @@ gather_chunk(struct gathering *gathering)
 	return true;
 }
 
-/* Tells the result once the command ended and said all; what it left running may hold its output
- * open. */
+/*
+ * Tells the result once the command ended and said all;
+ * what it left running may hold its output open.
+ */
 static void
 finish_run(struct driver_operation *operation)
 {

@@ -6,9 +6,7 @@
 #include "core/base/message.h"
 #include "drivers/local_protocol.h"
 
-/* Far over any terminal, far under what the kernel's 16 bits hold. */
-#define WINDOW_MAX 32767U
-
+#define EXIT_STATUS_MAX 255U
 /* The last of the real-time signals. */
 #define SIGNAL_MAX 64U
 
@@ -44,8 +42,8 @@ check_start(const struct local_start *start, struct error *err)
 	for (i = 0; start->environment[i] != NULL; i++)
 		if (strchr(start->environment[i], '=') == NULL)
 			return error_set(err, ERROR_INVALID, "an environment entry has no value");
-	if (start->columns > WINDOW_MAX || start->rows > WINDOW_MAX ||
-	    start->x_pixels > WINDOW_MAX || start->y_pixels > WINDOW_MAX)
+	if (start->columns > LOCAL_WINDOW_MAX || start->rows > LOCAL_WINDOW_MAX ||
+	    start->x_pixels > LOCAL_WINDOW_MAX || start->y_pixels > LOCAL_WINDOW_MAX)
 		return error_set(
 		    err, ERROR_INVALID, "a window of %ux%u", start->columns, start->rows);
 	return 0;
@@ -149,7 +147,7 @@ local_ended_decode(struct message *message, struct local_ended *ended, struct er
 	ended->core = message_get_bool(message);
 	if (message_end(message, err) != 0)
 		return -1;
-	if (ended->status > (ended->signaled ? SIGNAL_MAX : 255))
+	if (ended->status > (ended->signaled ? SIGNAL_MAX : EXIT_STATUS_MAX))
 		return error_set(err, ERROR_INVALID, "exit status %u", ended->status);
 	return 0;
 }

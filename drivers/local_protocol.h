@@ -4,8 +4,9 @@
  * its encode and decode. What comes from init is checked like anything from a sandbox: nobody
  * inside can reach the socket, but nothing here depends on that.
  *
- *	init -> driver   READY once, then STREAM and STARTED, ENDED, GONE for each command; DONE for
- *each copy driver -> init   START, SIGNAL, CLOSE; COPY, CANCEL, FILES
+ *	init -> driver   READY once, then STREAM and STARTED, ENDED, GONE for each command; DONE
+ *	                 for each copy
+ *	driver -> init   START, SIGNAL, CLOSE; COPY, CANCEL, FILES
  *
  * Ids are the driver's; a command and a copy never share one. Texts and lists in a decoded struct
  * are new: the matching free releases them (and accepts a zeroed struct).
@@ -37,6 +38,9 @@ enum local_message {
 
 /* What all texts of one START may come to together: well under a message's limit. */
 #define LOCAL_START_MAX 786432U
+
+/* Rows, columns and pixels of a window at most: far over any terminal, within the kernel's 16 bits. */
+#define LOCAL_WINDOW_MAX 32767U
 
 /* START: the command as in struct driver_command. */
 struct local_start {

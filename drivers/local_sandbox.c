@@ -22,8 +22,10 @@
 #include "drivers/local_program.h"
 #include "drivers/local_sandbox.h"
 
-/* The descriptors of what we start; drivers/local_init.c and its mount program know the first
- * three. */
+/*
+ * The descriptors of what we start;
+ * drivers/local_init.c and its mount program know the first three.
+ */
 enum {
 	SLOT_SOCKET, /* descriptor 3 */
 	SLOT_PROGRAM,
@@ -372,7 +374,8 @@ local_sandbox_start(const struct local_sandbox *sandbox, struct loop *loop, loca
 		result = build_isolated(&line, sandbox, err);
 	else
 		add_serve(&line, sandbox);
-	/* Without isolation init must outlive us, for the moment it takes to end what it started.
+	/*
+	 * Without isolation init must outlive us, for the moment it takes to end what it started.
 	 */
 	if (result == 0)
 		child = start_line(&line, sandbox->isolated, loop, ended, argument, err);

@@ -66,8 +66,10 @@ struct session_signal {
 	int number;
 };
 
-/* The process is held by a descriptor first and looked at again: its number may be another's by
- * now. */
+/*
+ * The process is held by a descriptor first and looked at again:
+ * its number may be another's by now.
+ */
 static void
 signal_member(void *argument, const struct local_process *process)
 {

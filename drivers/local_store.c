@@ -5,13 +5,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
 #include "core/base/memory.h"
+#include "core/base/random.h"
 #include "drivers/local_store.h"
 
 #define ID_PREFIX "local-"
@@ -48,16 +48,11 @@ read_id(int state, char id[LOCAL_ID_SIZE], struct error *err)
 	return result;
 }
 
-static int
-make_id(char id[LOCAL_ID_SIZE], struct error *err)
+static void
+make_id(char id[LOCAL_ID_SIZE])
 {
-	unsigned char bytes[6];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return error_system(err, errno, "getrandom");
-	(void)snprintf(id, LOCAL_ID_SIZE, ID_PREFIX "%02x%02x%02x%02x%02x%02x", bytes[0], bytes[1],
-	    bytes[2], bytes[3], bytes[4], bytes[5]);
-	return 0;
+	memcpy(id, ID_PREFIX, strlen(ID_PREFIX));
+	random_hex(id + strlen(ID_PREFIX), (LOCAL_ID_SIZE - 1 - strlen(ID_PREFIX)) / 2);
 }
 
 static int
@@ -128,7 +123,8 @@ local_store_open(int state, const char *wanted, bool may_create, char id[LOCAL_I
 	if (id[0] == '\0' && !may_create)
 		return error_set(err, ERROR_NOT_FOUND, "there is no sandbox");
 	if (id[0] == '\0') {
-		if (make_id(id, err) != 0 || write_id(state, id, err) != 0)
+		make_id(id);
+		if (write_id(state, id, err) != 0)
 			return error_wrap(err, "create a sandbox");
 		*created = true;
 	}

@@ -7,8 +7,8 @@
  *	local-OTHER/   what is left of one that is being, or should have been, removed
  *
  * The file is what counts: it is replaced in one step before the first directory is made and
- *removed before the first one goes, so whatever moment we are killed at, the next connect finds a
- *sandbox it can complete or a tree it can remove.
+ * removed before the first one goes, so whatever moment we are killed at, the next connect finds a
+ * sandbox it can complete or a tree it can remove.
  */
 #ifndef DRIVERS_LOCAL_STORE_H
 #define DRIVERS_LOCAL_STORE_H

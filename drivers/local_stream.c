@@ -77,33 +77,26 @@ check_command(
 	return 0;
 }
 
-/* What the kernel keeps of a window's size has 15 bits to be sure of. */
 static uint32_t
 bound_size(uint32_t size)
 {
-	return size > 32767 ? 32767 : size;
+	return size > LOCAL_WINDOW_MAX ? LOCAL_WINDOW_MAX : size;
 }
 
-/* The request holds no copies: it lives for the encoding only. */
+/* The request lives for the encoding only. */
 static void
 send_start(const struct driver_stream *stream, const struct driver_command *command)
 {
 	struct local_start start = { 0 };
 	struct message message;
-	char **argv, **environment;
-	char *directory, *term;
 
-	argv = memory_list(command->argv);
-	environment = memory_list(command->environment);
-	directory = command->directory == NULL ? NULL : memory_text(command->directory);
-	term = command->term == NULL ? NULL : memory_text(command->term);
 	start.id = stream->id;
-	start.argv = argv;
-	start.environment = environment;
-	start.directory = directory;
+	start.argv = memory_list(command->argv);
+	start.environment = memory_list(command->environment);
+	start.directory = command->directory == NULL ? NULL : memory_text(command->directory);
 	start.want_stdin = command->want_stdin;
 	start.pty = command->pty;
-	start.term = term;
+	start.term = command->term == NULL ? NULL : memory_text(command->term);
 	start.columns = bound_size(command->columns);
 	start.rows = bound_size(command->rows);
 	start.x_pixels = bound_size(command->x_pixels);
@@ -321,7 +314,8 @@ local_stream_lose(struct driver_sandbox *sandbox, const struct error *err)
 	return false;
 }
 
-/* Leaders died with init, and their numbers are held as long as anybody is left in their sessions.
+/*
+ * Leaders died with init, and their numbers are held as long as anybody is left in their sessions.
  */
 void
 local_stream_kill_all(struct driver_sandbox *sandbox)

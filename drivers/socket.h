@@ -12,8 +12,10 @@ struct socket;
 struct error;
 struct http_setup;
 
-/* Called once, from the loop; with err it came to nothing, and not a byte was sent. May free the
- * socket. */
+/*
+ * Called once, from the loop; with err it came to nothing, and not a byte was sent.
+ * May free the socket.
+ */
 typedef void socket_opened_fn(void *argument, const struct error *err);
 
 /* Begins to connect; waits for as long as it takes. Never NULL. */
@@ -37,8 +39,10 @@ enum socket_result socket_send(
 enum socket_result socket_receive(
     struct socket *socket, void *data, size_t size, size_t *moved, struct error *err);
 
-/* The host, with the port that was given, and the path with its query; new texts. -1 when it is no
- * URL. */
+/*
+ * The host, with the port that was given, and the path with its query; new texts.
+ * -1 when it is no URL.
+ */
 int socket_split_url(const char *url, char **host, char **path, struct error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Our own rather than libcurl's, which that of Debian 12 does not have, and which gathers messages
- *without limit.
+ * without limit.
  *
  *	CONNECTING  to the server
  *	UPGRADING   our request is on its way, or its answer
@@ -10,13 +10,13 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/base/random.h"
 #include "drivers/http.h"
 #include "drivers/http_answer.h"
 #include "drivers/socket.h"
@@ -31,7 +31,8 @@
 #define PING_PERIOD 20000
 /* ms without a byte from the server after which it is taken for dead. */
 #define SILENCE_MAX 70000
-/* Unless so much was sent meanwhile that it may be waiting for its own reader rather than reading.
+/*
+ * Unless so much was sent meanwhile that it may be waiting for its own reader rather than reading.
  */
 #define SILENCE_SENT_MAX ((uint64_t)256 * 1024)
 /* Messages that one event of the loop takes in, so that others have their turn. */
@@ -57,9 +58,9 @@ struct websocket {
 	struct buffer sending;
 	struct websocket_decoder decoder;
 	bool held, has_sent;
-	bool is_entered,
-	    is_dead;   /* websocket_free in a callback leaves the rest to whoever is entered */
-	int64_t heard; /* loop_now of the last byte received */
+	/* websocket_free in a callback leaves the rest to whoever is entered. */
+	bool is_entered, is_dead;
+	int64_t heard;       /* loop_now of the last byte received */
 	uint64_t sent_since; /* bytes sent since then */
 
 	struct websocket_end end;
@@ -114,8 +115,7 @@ queue_frame(
 {
 	unsigned char mask[4];
 
-	if (getrandom(mask, sizeof(mask), 0) != (ssize_t)sizeof(mask))
-		log_fatal("no random numbers");
+	random_bytes(mask, sizeof(mask));
 	return websocket_encode(&websocket->sending, opcode, data, size, mask);
 }
 
@@ -296,8 +296,10 @@ receive(struct websocket *websocket)
 	return websocket->stage != STAGE_ENDED;
 }
 
-/* TLS may hold bytes that no event of the descriptor tells of, so this goes on until there are
- * none. */
+/*
+ * TLS may hold bytes that no event of the descriptor tells of,
+ * so this goes on until there are none.
+ */
 static void
 receive_all(struct websocket *websocket)
 {

@@ -35,12 +35,12 @@ struct websocket_events {
 };
 
 struct websocket_call {
-	const char *url;       /* http or https; all texts are copied */
-	char *const *headers;  /* "Name: value", NULL-ended */
-	const char *protocols; /* value of Sec-WebSocket-Protocol, or NULL; an answer without one is
-				  taken too */
-	size_t max_message;    /* bytes of a received message */
-	int64_t open_timeout;  /* ms until the upgrade is answered */
+	const char *url;      /* http or https; all texts are copied */
+	char *const *headers; /* "Name: value", NULL-ended */
+	/* Value of Sec-WebSocket-Protocol, or NULL; an answer without one is taken too. */
+	const char *protocols;
+	size_t max_message;   /* bytes of a received message */
+	int64_t open_timeout; /* ms until the upgrade is answered */
 	const struct websocket_events *events;
 	void *argument;
 };

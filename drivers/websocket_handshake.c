@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: ISC */
+/* Opening a WebSocket, RFC 6455 section 4: the request as text, and the answer, read strictly. */
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 
 #include "core/base/base64.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/hash.h"
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/number.h"
+#include "core/base/random.h"
 #include "drivers/websocket_handshake.h"
 
 #define KEY_BYTES 16
@@ -22,8 +22,7 @@ websocket_make_key(char key[WEBSOCKET_KEY_SIZE])
 {
 	unsigned char random[KEY_BYTES];
 
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		log_fatal("no random numbers");
+	random_bytes(random, sizeof(random));
 	base64_encode(key, random, sizeof(random));
 }
 
@@ -90,7 +89,8 @@ header_is(const char *head, const char *name, const char *value)
 	return result;
 }
 
-/* Section 4.1: what a client must check of a 101. We asked for no extension, so there must be none.
+/*
+ * Section 4.1: what a client must check of a 101. We asked for no extension, so there must be none.
  */
 static int
 check_upgrade(const char *head, const char *key, struct error *err)

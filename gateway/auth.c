@@ -4,7 +4,8 @@
  *
  * Started by: the listener, once.
  * User and rights: the configured user, with the right to read any file when started by root (an
- *	authorized_keys file may be its owner's alone); no children, no sockets of its own; not dumpable.
+ *	authorized_keys file may be its owner's alone); no children, no sockets of its own; not
+ *	dumpable.
  * Descriptors: 0 and 1 /dev/null, 2 the log, 3 the listener.
  * Secrets: the keys that are trusted (public ones).
  * Reaches: authorized_keys files, read only; no host.
@@ -85,7 +86,9 @@ take_ready(void *argument, struct message *message, struct error *err)
 	return 0;
 }
 
-/* The part of the check that a session wrote: malformed means refused, not an end of this process. */
+/*
+ * The part of the check that a session wrote: malformed means refused, not an end of this process.
+ */
 static void
 decide(const struct auth_check *check, struct auth_result *result)
 {
@@ -146,7 +149,10 @@ static const struct peer_events events = { rules, listener_closed, NULL };
 static int
 enter(const struct process_user *user, struct error *err)
 {
-	/* Not narrowed by Landlock: editors replace key files, and rules follow the file, not the name. */
+	/*
+	 * Not narrowed by Landlock:
+	 * editors replace key files, and rules follow the file, not the name.
+	 */
 	struct confine confine = {
 		.user = user,
 		.keep_reading = true,

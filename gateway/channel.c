@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Session channels: their opening, the command or service behind each, and the end: all data, then
- * exit-status or exit-signal, EOF and CLOSE, once. What the client asks for is in channel_request.c.
+ * exit-status or exit-signal, EOF and CLOSE, once. What the client asks for is in
+ * channel_request.c.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +25,9 @@
 #define STATUS_FAILED 255
 /* ms without a channel after which a connection that stays gives back what it can. */
 #define REST_WAIT 1000
-/* More than libssh's buffer of a channel may hold before the connection is cut (channel_stream.c). */
+/*
+ * More than libssh's buffer of a channel may hold before the connection is cut (channel_stream.c).
+ */
 #define HELD_MAX (6U * 1024U * 1024U)
 
 int
@@ -153,7 +156,9 @@ forget_channel(struct channel *channel)
 	memory_free(channel);
 }
 
-/* The last words: a line for stderr, once everything before it was sent. True when there was one. */
+/*
+ * The last words: a line for stderr, once everything before it was sent. True when there was one.
+ */
 static bool
 say_last_words(struct channel *channel)
 {
@@ -208,8 +213,8 @@ finish(struct channel *channel)
 }
 
 /*
- * Until the client closes a channel it can send data on it, which libssh keeps. So the channel counts
- * until then, and what waits in it is held to its window as before.
+ * Until the client closes a channel it can send data on it, which libssh keeps. So the channel
+ * counts until then, and what waits in it is held to its window as before.
  */
 static void
 forget_closed(struct session *session)

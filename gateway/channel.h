@@ -32,8 +32,9 @@ struct stream {
 };
 
 /*
- * The most that a client which honours its window can have waiting in libssh, which decides about the
- * window: 1.92 MB in 0.10 (up to half a window that waits, and a whole one), 2 MiB since; and a packet.
+ * The most that a client which honours its window can have waiting in libssh, which decides about
+ * the window: 1.92 MB in 0.10 (up to half a window that waits, and a whole one), 2 MiB since; and a
+ * packet.
  */
 #define CHANNEL_WINDOW (2U * 1024U * 1024U + CHANNEL_PACKET)
 #define CHANNEL_PACKET 65536U
@@ -97,7 +98,10 @@ struct channel {
 	bool note_sent;
 };
 
-/* channel_request.c: a line of the log for what is refused; after a few the client has no more of them. */
+/*
+ * channel_request.c: a line of the log for what is refused;
+ * after a few the client has no more of them.
+ */
 void channel_log_refusal(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -143,12 +147,15 @@ void channel_stream_watch(struct channel *channel);
 void channel_quiet_expired(void *argument);
 
 /*
- * Gives back the memory that a transfer has touched, up to 5 MiB that a connection would hold for as long
- * as it is open. For a time when nothing moves; it costs a fraction of a millisecond.
+ * Gives back the memory that a transfer has touched, up to 5 MiB that a connection would hold for
+ * as long as it is open. For a time when nothing moves; it costs a fraction of a millisecond.
  */
 void channels_rest(void);
 
-/* Writes to the client's stderr, on a pty too: not a byte of ours is on stdout. What does not fit now is held. */
+/*
+ * Writes to the client's stderr, on a pty too: not a byte of ours is on stdout.
+ * What does not fit now is held.
+ */
 void channel_say(struct channel *channel, const char *text);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The bytes of a channel. Both directions are pulled, never pushed: output is read from the command
- * only when the window has room and libssh has nothing left to send; input stays in libssh's buffer,
- * whose window is what holds the client back, until the command takes it.
+ * only when the window has room and libssh has nothing left to send; input stays in libssh's
+ * buffer, whose window is what holds the client back, until the command takes it.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -32,8 +32,8 @@
 #define WINDOW_MAX (4U * 1024U * 1024U)
 #define WINDOW_ALL (8U * 1024U * 1024U)
 /*
- * ms; how long a pty whose command has ended may be held open by somebody else, in silence and in all once
- * it was empty.
+ * ms; how long a pty whose command has ended may be held open by somebody else,
+ * in silence and in all once it was empty.
  */
 #define QUIET_WAIT 250
 #define QUIET_ALL 2000
@@ -41,8 +41,9 @@
 #define LATE_MAX (8U * 1024U * 1024U)
 
 /*
- * Shared by all channels of the process, and empty whenever the loop waits. Pages that are never touched
- * cost nothing; those that were go back in channels_rest, for which they must begin a page of any size.
+ * Shared by all channels of the process, and empty whenever the loop waits. Pages that are never
+ * touched cost nothing; those that were go back in channels_rest, for which they must begin a page
+ * of any size.
  */
 static unsigned char scratch[WINDOW_MAX] __attribute__((aligned(65536)));
 
@@ -87,7 +88,10 @@ stream_close(struct stream *stream)
 	stream->ended = true;
 }
 
-/* The command's stdin is at its end: closed for a pipe, half closed for a socket, left alone for a pty. */
+/*
+ * The command's stdin is at its end:
+ * closed for a pipe, half closed for a socket, left alone for a pty.
+ */
 static void
 end_input(struct channel *channel)
 {
@@ -185,7 +189,10 @@ channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size
 	channel->taken += written;
 	channel->bytes_in += written;
 	channel->unread = size - written;
-	/* What is read of a closed channel would open its window once more: it stays until libssh frees it. */
+	/*
+	 * What is read of a closed channel would open its window once more:
+	 * it stays until libssh frees it.
+	 */
 	if (channel->unread > channel->window && !channel->session->dead) {
 		log_info("the client sends past the window of a channel");
 		session_disconnect(channel->session, "Data past the window of a channel");
@@ -193,7 +200,10 @@ channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size
 	return (int)written;
 }
 
-/* Raises the window of a busy channel to its share: libssh before 0.11 keeps it too small for a long line. */
+/*
+ * Raises the window of a busy channel to its share:
+ * libssh before 0.11 keeps it too small for a long line.
+ */
 static void
 raise_window(struct channel *channel)
 {
@@ -209,7 +219,10 @@ raise_window(struct channel *channel)
 	channel->taken = 0;
 	if (channel->window < share + CHANNEL_PACKET)
 		channel->window = share + CHANNEL_PACKET;
-	/* Asks for that much, takes what is there (little), and sets the window to what was asked for. */
+	/*
+	 * Asks for that much, takes what is there (little),
+	 * and sets the window to what was asked for.
+	 */
 	got = ssh_channel_read_timeout(channel->ssh, scratch, share, 0, 0);
 	if (got <= 0)
 		return;
@@ -238,9 +251,10 @@ flush_held_input(struct channel *channel)
 }
 
 /*
- * Fetches what is waiting in libssh's buffer: as much as the command may take, so that the rest holds
- * the client back. Before 0.11 all of it at once: whenever a part is read, that libssh opens the window
- * again without regard to the rest, and a slow command would let it grow for ever. True when there is more.
+ * Fetches what is waiting in libssh's buffer: as much as the command may take, so that the rest
+ * holds the client back. Before 0.11 all of it at once: whenever a part is read, that libssh opens
+ * the window again without regard to the rest, and a slow command would let it grow for ever. True
+ * when there is more.
  */
 static bool
 take_unread(struct channel *channel)
@@ -384,8 +398,8 @@ channel_quiet_expired(void *argument)
 }
 
 /*
- * How much one stream of the channel may send now: its window, its part of a round, nothing once libssh
- * has enough. A client that wants packets of a byte makes much of little.
+ * How much one stream of the channel may send now: its window, its part of a round, nothing once
+ * libssh has enough. A client that wants packets of a byte makes much of little.
  */
 static size_t
 output_room(const struct channel *channel)

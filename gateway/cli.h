@@ -78,8 +78,10 @@ void cli_show_table(
 void cli_show_field(
     const struct cli *cli, const struct operation_field *field, struct json_object *object);
 
-/* A line "12.5 MiB of 40.0 MiB  31%" that is written over; total 0: unknown. Nothing when stderr is
- * no terminal. */
+/*
+ * A line "12.5 MiB of 40.0 MiB 31%" that is written over; total 0: unknown.
+ * Nothing when stderr is no terminal.
+ */
 void cli_show_progress(uint64_t done, uint64_t total, bool last);
 
 /* Text with what could steer a terminal made visible. */

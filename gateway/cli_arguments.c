@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The words behind an operation as its parameters, as the table has them: --name VALUE or
- * --name=VALUE,
- * --flag and --no-flag, and plain words for the parameters that the table lists as such.
+ * --name=VALUE, --flag and --no-flag, and plain words for the parameters that the table lists as
+ * such.
  */
 #include <string.h>
 
@@ -66,8 +66,10 @@ put_number(struct json_object *parameters, const struct operation_field *field, 
 	return result;
 }
 
-/* Bounds and choices are for the gateway to check: it says what is wrong in the same words to
- * everybody. */
+/*
+ * Bounds and choices are for the gateway to check:
+ * it says what is wrong in the same words to everybody.
+ */
 static int
 put_value(struct json_object *parameters, const struct operation_field *field, const char *value,
     struct error *err)

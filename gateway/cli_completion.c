@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* Completion scripts, made of the table: operations first, then the options of the one that was
- * typed. */
+/*
+ * Completion scripts, made of the table:
+ * operations first, then the options of the one that was typed.
+ */
+#include <stdio.h>
 #include <string.h>
 
 #include "gateway/cli.h"

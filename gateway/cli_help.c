@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Help texts, made of the table. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gateway/cli.h"
@@ -126,8 +127,10 @@ cli_help_operation(FILE *file, const struct operation *operation)
 	}
 }
 
-/* Text for mdoc: a line that begins with a dot or a quote would be a request, a backslash an
- * escape. */
+/*
+ * Text for mdoc:
+ * a line that begins with a dot or a quote would be a request, a backslash an escape.
+ */
 static void
 put_mdoc(FILE *file, const char *text)
 {

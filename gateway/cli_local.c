@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,8 +17,10 @@
 #define CONFIGURATION "/etc/rwsd/rwsd.conf"
 #define OUTPUT_MAX 512
 
-/* LOGIN@HOST or LOGIN@HOST:PORT; the name of the block is LOGIN.HOST, which is no name of a
- * machine. */
+/*
+ * LOGIN@HOST or LOGIN@HOST:PORT;
+ * the name of the block is LOGIN.HOST, which is no name of a machine.
+ */
 int
 cli_ssh_config(const char *destination)
 {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -207,7 +208,8 @@ wait_answer(struct run *run, struct error *err)
 	return 0;
 }
 
-/* Calls another operation first, for what it says. NULL when it fails; the real one will say why.
+/*
+ * Calls another operation first, for what it says. NULL when it fails; the real one will say why.
  */
 static struct json_object *
 ask(struct run *run, const char *method, struct json_object *params)

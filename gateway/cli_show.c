@@ -4,6 +4,7 @@
  * are tables, lists of paths are paths under a heading, the rest is a line each.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

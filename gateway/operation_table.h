@@ -50,15 +50,15 @@ enum operation_flag {
 };
 
 struct operation {
-	const char *name; /* the JSON-RPC method: "snapshot.create"; MCP tool: snapshot_create; rws:
-			     snapshot create */
+	/* The JSON-RPC method: "snapshot.create"; MCP tool: snapshot_create; rws: snapshot create. */
+	const char *name;
 	const char *title; /* a few words */
 	const char *help;  /* sentences */
 	unsigned flags;
 	const struct operation_field *parameters; /* ends with one without a name */
 	const struct operation_field *result;     /* as well */
-	const char *
-	    words; /* the parameters that rws takes as words, in order; the last may be "NAME..." */
+	/* The parameters that rws takes as words, in order; the last may be "NAME...". */
+	const char *words;
 };
 
 /* Ends with one without a name. */

@@ -139,8 +139,10 @@ rpc_send(struct rpc *rpc, struct json_object *object)
 	watch(rpc);
 }
 
-/* Section 4 allows texts, numbers and null; null is an id that nobody can tell apart, so it is
- * none. */
+/*
+ * Section 4 allows texts, numbers and null;
+ * null is an id that nobody can tell apart, so it is none.
+ */
 static bool
 id_valid(struct json_object *id)
 {

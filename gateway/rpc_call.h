@@ -36,15 +36,19 @@ struct rpc_handler {
 	const char *name; /* of the operation */
 	/* Answers now or later. The parameters have been checked against the table. */
 	void (*start)(struct rpc_call *call, struct json_object *parameters);
-	/* The client wants it stopped: it still answers, ABORTED when that worked. NULL: it runs
-	 * on. */
+	/*
+	 * The client wants it stopped: it still answers, ABORTED when that worked.
+	 * NULL: it runs on.
+	 */
 	void (*cancel)(struct rpc_call *call);
 	/* Free call->state: after the answer, and without one when the client is gone. */
 	void (*drop)(struct rpc_call *call);
 	/* The client has read what it was sent: go on streaming. */
 	void (*resume)(struct rpc_call *call);
-	/* Bytes of an input request that names this call, as feed_put takes them. NULL: it takes
-	 * none. */
+	/*
+	 * Bytes of an input request that names this call, as feed_put takes them.
+	 * NULL: it takes none.
+	 */
 	int (*input)(struct rpc_call *call, const struct feed_input *input, struct feed_lot **lot,
 	    struct error *err);
 };
@@ -102,7 +106,8 @@ struct rpc {
 void rpc_call_result(struct rpc_call *call, struct json_object *result);
 void rpc_call_error(struct rpc_call *call, const struct error *err);
 
-/* Streams: false while the client does not read; the handler's resume is called when it does again.
+/*
+ * Streams: false while the client does not read; the handler's resume is called when it does again.
  */
 bool rpc_call_ready(const struct rpc_call *call);
 
@@ -190,8 +195,10 @@ void rpc_mcp_progress(struct rpc_call *call, uint64_t done, uint64_t total, cons
 struct json_object *rpc_schema_input(const struct operation *operation);
 struct json_object *rpc_schema_output(const struct operation *operation);
 
-/* rpc_content.c: MCP content blocks that show a result; new. Bytes that become a block leave the
- * result. */
+/*
+ * rpc_content.c: MCP content blocks that show a result; new.
+ * Bytes that become a block leave the result.
+ */
 struct json_object *rpc_content(const struct operation *operation, struct json_object *result);
 
 #endif

@@ -84,8 +84,10 @@ media_block(const char *kind)
 	return strncmp(kind, "audio/", 6) == 0 ? "audio" : NULL;
 }
 
-/* Bytes of a file: a block of their own kind, or an embedded resource. They are not repeated in the
- * result. */
+/*
+ * Bytes of a file: a block of their own kind, or an embedded resource.
+ * They are not repeated in the result.
+ */
 static void
 show_media(struct json_object *content, struct json_object *result, const char *kind)
 {

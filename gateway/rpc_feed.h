@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Bytes on their way to a descriptor or a function, with a limit, each lot told when it was taken.
+/*
+ * Bytes on their way to a descriptor or a function, with a limit, each lot told when it was taken.
  */
 #ifndef GATEWAY_RPC_FEED_H
 #define GATEWAY_RPC_FEED_H
@@ -16,7 +17,8 @@ struct loop;
 struct feed *feed_new(struct loop *loop, bool open);
 void feed_free(struct feed *feed); /* accepts NULL; closes it first */
 
-/* The descriptor, taken over and made non-blocking; -1: there will be none, what comes is dropped.
+/*
+ * The descriptor, taken over and made non-blocking; -1: there will be none, what comes is dropped.
  */
 void feed_start(struct feed *feed, int fd);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The handlers behind the operations, each list in the file of its name; they end with one without
- * a name. */
+/*
+ * The handlers behind the operations, each list in the file of its name;
+ * they end with one without a name.
+ */
 #ifndef GATEWAY_RPC_HANDLERS_H
 #define GATEWAY_RPC_HANDLERS_H
 

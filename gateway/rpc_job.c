@@ -20,11 +20,14 @@
 
 #define STATUS_TIMEOUT 124
 #define READ_SIZE 65536
-/* ms after the end of a command with background keep: when it left nothing, that is known by then.
+/*
+ * ms after the end of a command with background keep: when it left nothing, that is known by then.
  */
 #define KEEP_WAIT 100
-/* ms after the end of any other, beyond its kill_grace: it is over even if the driver does not say
- * so. */
+/*
+ * ms after the end of any other, beyond its kill_grace:
+ * it is over even if the driver does not say so.
+ */
 #define KILL_WAIT 5000
 /* Jobs that ended and whose output can still be read. */
 #define ENDED_KEPT 8

@@ -49,8 +49,10 @@ struct job_events {
 	void (*progress)(void *argument, const char *text);
 	void (*started)(void *argument);
 	void (*output)(void *argument, enum job_stream stream, const void *data, size_t size);
-	/* The command ended and everything it wrote was told; for one that left processes: they are
-	 * gone. */
+	/*
+	 * The command ended and everything it wrote was told; for one that left processes:
+	 * they are gone.
+	 */
 	void (*finished)(void *argument);
 };
 
@@ -92,7 +94,8 @@ uint64_t job_written(const struct job *job, enum job_stream stream);
 bool job_truncated(const struct job *job);
 bool job_detached(const struct job *job);
 
-/* The first of a stream, or the last of it (at most max bytes). Valid until the job is read again.
+/*
+ * The first of a stream, or the last of it (at most max bytes). Valid until the job is read again.
  */
 const unsigned char *job_head(const struct job *job, enum job_stream stream, size_t *size);
 const unsigned char *job_tail(

@@ -20,7 +20,9 @@ void json_put_text(struct json_object *object, const char *name, const char *tex
 void json_put_number(struct json_object *object, const char *name, int64_t value);
 void json_put_boolean(struct json_object *object, const char *name, bool value);
 
-/* Are there at most max values in the text? Each takes json-c some hundred bytes, two in the text. */
+/*
+ * Are there at most max values in the text? Each takes json-c some hundred bytes, two in the text.
+ */
 bool json_is_modest(const char *text, size_t size, size_t max);
 
 /* A path as an entry of a list: a string, or {"base64": ...}; new. */
@@ -35,8 +37,10 @@ int64_t json_get_number(struct json_object *object, const char *name, int64_t ot
 bool json_get_boolean(struct json_object *object, const char *name, bool otherwise);
 bool json_has(struct json_object *object, const char *name);
 
-/* NAME or NAME_base64 as a new terminated text, with its size; NULL when neither is there or it is
- * no base64. */
+/*
+ * NAME or NAME_base64 as a new terminated text, with its size;
+ * NULL when neither is there or it is no base64.
+ */
 char *json_get_bytes(struct json_object *object, const char *name, size_t *size);
 
 /* A list of texts as a new NULL-ended list, empty when it is not there. */

@@ -271,7 +271,8 @@ static const struct {
 	{ "notifications/roots/list_changed", ignore },
 };
 
-/* The version that a request of 2026-07-28 carries; true when there is one and we do not speak it.
+/*
+ * The version that a request of 2026-07-28 carries; true when there is one and we do not speak it.
  */
 static bool
 is_foreign(struct rpc_call *call, struct json_object *parameters, const char **version)

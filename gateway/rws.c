@@ -4,6 +4,7 @@
  * of operations stands in the table.
  */
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +16,8 @@
 #include "gateway/operation_table.h"
 #include "gateway/version.h"
 
-/* The operation that the first words name, and how many words that takes; NULL when there is none.
+/*
+ * The operation that the first words name, and how many words that takes; NULL when there is none.
  */
 static const struct operation *
 find_operation(char **words, int *count)

@@ -141,7 +141,8 @@ scp_level_pop(struct scp *scp)
 	memset(level, 0, sizeof(*level));
 }
 
-/* A byte that says how it went, with a line behind it when it did not go well. True when complete.
+/*
+ * A byte that says how it went, with a line behind it when it did not go well. True when complete.
  */
 static bool
 take_status(struct scp *scp, const char *text, size_t length, bool complete)
@@ -217,8 +218,10 @@ take(void *argument, const unsigned char *data, size_t size)
 
 	while (used < size && scp->stage != SCP_BUSY && scp->stage != SCP_DONE) {
 		if (scp->stage == SCP_DATA && !scp->command.sink) {
-			/* Nothing is to be said while a file is being sent; whoever does is not
-			 * listened to. */
+			/*
+			 * Nothing is to be said while a file is being sent;
+			 * whoever does is not listened to.
+			 */
 			used = size;
 		} else if (scp->stage == SCP_DATA) {
 			left = scp->item.size - scp->item.at;
@@ -232,7 +235,8 @@ take(void *argument, const unsigned char *data, size_t size)
 	return scp->stage == SCP_DONE ? size : used;
 }
 
-/* The client has said all: for a sink that is the end, for a source it means that nobody listens.
+/*
+ * The client has said all: for a sink that is the end, for a source it means that nobody listens.
  */
 static void
 ended(void *argument)

@@ -6,8 +6,10 @@
 struct channel;
 struct scp_command;
 
-/* Serves it on the channel, and takes over what command holds; -1 when something runs on it
- * already. */
+/*
+ * Serves it on the channel, and takes over what command holds;
+ * -1 when something runs on it already.
+ */
 int scp_start(struct channel *channel, struct scp_command *command);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Control lines of scp's old protocol, read strictly: a name is where a hostile one would hide a
- * path. */
+/*
+ * Control lines of scp's old protocol, read strictly:
+ * a name is where a hostile one would hide a path.
+ */
 #include <string.h>
 
 #include "core/base/error.h"

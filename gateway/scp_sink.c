@@ -44,7 +44,8 @@ scp_sink_start(struct scp *scp)
 	scp_ask(scp, &request, take_target);
 }
 
-/* Where something of this name goes: into the directory that is being filled, or it is the target.
+/*
+ * Where something of this name goes: into the directory that is being filled, or it is the target.
  */
 static char *
 place_of(const struct scp *scp, const char *name)

@@ -287,8 +287,10 @@ pattern_listed(struct scp *scp, struct file_reply *reply, const struct error *er
 	go_on(scp);
 }
 
-/* The pattern of the current path: what stands before its first part with a wildcard is where to
- * look. */
+/*
+ * The pattern of the current path:
+ * what stands before its first part with a wildcard is where to look.
+ */
 static void
 begin_pattern(struct scp *scp, const char *pattern)
 {
@@ -349,8 +351,10 @@ next_match(struct scp *scp)
 		begin_item(scp, memory_text(text));
 }
 
-/* The name of what is sent comes from its path: without slashes at its end, and of "." the root's
- * own. */
+/*
+ * The name of what is sent comes from its path:
+ * without slashes at its end, and of "." the root's own.
+ */
 static char *
 clean_path(const char *text)
 {

@@ -15,8 +15,10 @@ struct channel;
 struct error;
 
 struct service {
-	/* Takes input: how many bytes, fewer than all when it must wait until
-	 * channel_service_resume. */
+	/*
+	 * Takes input: how many bytes,
+	 * fewer than all when it must wait until channel_service_resume.
+	 */
 	size_t (*take)(void *argument, const unsigned char *data, size_t size);
 	/* The client has no more input, and all of it was taken. */
 	void (*ended)(void *argument);

@@ -153,7 +153,9 @@ grace_expired(void *argument)
 	session_disconnect(self, "Timeout before authentication");
 }
 
-/* A lone small packet must not wait for the acknowledgement of the one before it (RFC 1122, Nagle). */
+/*
+ * A lone small packet must not wait for the acknowledgement of the one before it (RFC 1122, Nagle).
+ */
 static void
 hurry_socket(int fd)
 {
@@ -206,7 +208,9 @@ take_connection(void *argument, struct message *message, struct error *err)
 	ssh_set_blocking(self->ssh, 0);
 	ssh_set_counters(self->ssh, NULL, &self->counter);
 	ssh_set_auth_methods(self->ssh, SSH_AUTH_METHOD_PUBLICKEY);
-	/* Sends our banner, and makes the poll context that the session is added to the event with. */
+	/*
+	 * Sends our banner, and makes the poll context that the session is added to the event with.
+	 */
 	if (ssh_handle_key_exchange(self->ssh) == SSH_ERROR ||
 	    ssh_event_add_session(self->event, self->ssh) != SSH_OK)
 		return error_set(
@@ -374,9 +378,9 @@ session_unsent(const struct session *self)
 }
 
 /*
- * How often libssh may read before others have their turn. It answers what it reads, and a client that
- * asks without end and takes no answers would fill our memory: with too much to be sent, it reads only
- * as often as the socket takes something, which is less than that makes room for.
+ * How often libssh may read before others have their turn. It answers what it reads, and a client
+ * that asks without end and takes no answers would fill our memory: with too much to be sent, it
+ * reads only as often as the socket takes something, which is less than that makes room for.
  */
 static int
 count_reads(struct session *self)
@@ -402,7 +406,9 @@ note_end(struct session *self)
 	self->dead = true;
 }
 
-/* Lets libssh read, handle and send packets until nothing is left or others should have their turn. */
+/*
+ * Lets libssh read, handle and send packets until nothing is left or others should have their turn.
+ */
 static void
 run_packets(struct session *self)
 {
@@ -446,7 +452,9 @@ advance_exchange(struct session *self)
 static bool
 pump_once(struct session *self)
 {
-	/* Requests to log in that are here come first: libssh queues what it reads without limit. */
+	/*
+	 * Requests to log in that are here come first: libssh queues what it reads without limit.
+	 */
 	if (self->stage == SESSION_LOGGING_IN)
 		session_auth_advance(self);
 	if (self->pending != NULL) {
@@ -491,7 +499,10 @@ session_pump(struct session *self)
 		more = pump_once(self);
 	if (self->dead)
 		return false;
-	/* A client with nothing left open goes by itself; told to go it would take that for a failure. */
+	/*
+	 * A client with nothing left open goes by itself;
+	 * told to go it would take that for a failure.
+	 */
 	if (self->draining && self->channels == NULL && !loop_timer_running(self->grace))
 		loop_timer_start(self->grace, LINGER);
 	watch_connection(self);
@@ -523,8 +534,8 @@ enter(const struct process_user *user, struct error *err)
 }
 
 /*
- * Says goodbye. libssh closes the socket right behind its last packet, whether or not that packet could
- * be sent; so what is queued is sent first, which leaves the socket ready for the last one.
+ * Says goodbye. libssh closes the socket right behind its last packet, whether or not that packet
+ * could be sent; so what is queued is sent first, which leaves the socket ready for the last one.
  */
 static void
 disconnect(void)

@@ -7,8 +7,8 @@
  * user name of the first request holds for the connection.
  *
  * libssh drops a request whose key or signature it cannot parse, and the client waits for ever.
- * What the public API shows of that is a packet that became no message: when nothing follows it
- * for a while, a failure is sent in its name, on an earlier request kept for the purpose; where there
+ * What the public API shows of that is a packet that became no message: when nothing follows it for
+ * a while, a failure is sent in its name, on an earlier request kept for the purpose; where there
  * was none, the connection ends. Packets before the service request are not counted (EXT_INFO).
  */
 #include <string.h>
@@ -26,7 +26,9 @@
 /* libssh 0.11 marks the message API as deprecated without offering another that can wait. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* ms; far longer than the gap between two packets of one client, short enough for a person to wait. */
+/*
+ * ms; far longer than the gap between two packets of one client, short enough for a person to wait.
+ */
 #define UNANSWERED_WAIT 400
 
 static void

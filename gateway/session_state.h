@@ -100,8 +100,8 @@ void session_opened(struct session *self, int worker);
 void session_send_worker(struct session *self, struct message *message);
 
 /*
- * session.c: bytes that libssh may have yet to send, no fewer than there are. It queues without limit,
- * and answers whatever the client sends.
+ * session.c: bytes that libssh may have yet to send, no fewer than there are. It queues without
+ * limit, and answers whatever the client sends.
  */
 uint64_t session_unsent(const struct session *self);
 

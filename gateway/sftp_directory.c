@@ -98,7 +98,9 @@ next_unlisted(struct sftp *sftp, struct sftp_handle *handle, struct file_entry *
 	return 0;
 }
 
-/* The next name of a directory: the two that every one has, what it holds, what is not committed. */
+/*
+ * The next name of a directory: the two that every one has, what it holds, what is not committed.
+ */
 static int
 next_name(
     struct sftp *sftp, struct sftp_handle *handle, struct file_entry *entry, struct error *err)

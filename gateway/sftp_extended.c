@@ -62,7 +62,8 @@ serve_fstatvfs(struct sftp *sftp, uint32_t id, struct sftp_input *input)
 	if (handle == NULL)
 		sftp_put_refusal(sftp, id, SFTP_FAILURE, "there is no such handle");
 	else
-		/* Its directory is on the same volume, and is there even when the file is not yet.
+		/*
+		 * Its directory is on the same volume, and is there even when the file is not yet.
 		 */
 		(void)send_verb(sftp, id, SFTP_EXTENDED_REPLY, FILE_STATVFS,
 		    handle->file == NULL ? memory_text(handle->path) : path_parent(handle->path));

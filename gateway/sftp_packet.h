@@ -15,7 +15,8 @@
 struct buffer;
 struct error;
 
-/* What a read or write may carry, and a whole packet without its length: 1 KiB for the rest of it.
+/*
+ * What a read or write may carry, and a whole packet without its length: 1 KiB for the rest of it.
  */
 #define SFTP_DATA_MAX (256U * 1024U)
 #define SFTP_PACKET_MAX (SFTP_DATA_MAX + 1024U)

@@ -11,7 +11,8 @@
 #include "gateway/session_files.h"
 #include "gateway/sftp_state.h"
 
-/* The next value of the packet as a normal path; NULL when there is none and the client was told.
+/*
+ * The next value of the packet as a normal path; NULL when there is none and the client was told.
  */
 static char *
 get_normal_path(struct sftp *sftp, uint32_t id, struct sftp_input *input)
@@ -271,8 +272,10 @@ sftp_serve_readlink(struct sftp *sftp, uint32_t id, struct sftp_input *input)
 	(void)send_path(sftp, id, SFTP_NAME, &request, path, NULL);
 }
 
-/* The target comes first, then the link: the reverse of what the draft says, and what everybody
- * does. */
+/*
+ * The target comes first, then the link:
+ * the reverse of what the draft says, and what everybody does.
+ */
 void
 sftp_serve_symlink(struct sftp *sftp, uint32_t id, struct sftp_input *input)
 {

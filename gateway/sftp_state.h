@@ -145,8 +145,10 @@ void sftp_file_release(struct sftp_file *file); /* one use less */
 /* The file that is open for writing at path and not seen there yet, or NULL. */
 struct sftp_file *sftp_file_pending(struct sftp *sftp, const char *path);
 
-/* True when a request on path has to wait: something at it or below it is being opened or
- * committed. */
+/*
+ * True when a request on path has to wait:
+ * something at it or below it is being opened or committed.
+ */
 bool sftp_path_waits(struct sftp *sftp, const char *path);
 
 /* Commits what is pending at path and below it; true when the request has to wait for that. */
@@ -168,10 +170,13 @@ int sftp_file_attributes(
 /* Applies a change to a pending file; -1 with err, or 1 when only the worker can. */
 int sftp_file_change(struct sftp_file *file, const struct file_change *change, struct error *err);
 
-/* sftp_handle.c: answers reads that waited for bytes which are here now, as far as there is room. */
+/*
+ * sftp_handle.c: answers reads that waited for bytes which are here now, as far as there is room.
+ */
 void sftp_answer_waits(struct sftp_file *file);
 
-/* sftp_handle.c: the new handle or NULL when there are too many; and the one that the packet names.
+/*
+ * sftp_handle.c: the new handle or NULL when there are too many; and the one that the packet names.
  */
 struct sftp_handle *sftp_add_handle(struct sftp *sftp, const char *path);
 void sftp_drop_handle(struct sftp *sftp, struct sftp_handle *handle);

@@ -96,8 +96,10 @@ two_digits(const char *text)
 	return (text[0] - '0') * 10 + text[1] - '0';
 }
 
-/* Seconds since 1970 of YYYYMMDD[HHMM[SS]] in local time or, with a Z behind, in UTC; -1 for no
- * time. */
+/*
+ * Seconds since 1970 of YYYYMMDD[HHMM[SS]] in local time or, with a Z behind, in UTC;
+ * -1 for no time.
+ */
 static int64_t
 parse_time(const char *text)
 {

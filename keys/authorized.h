@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* authorized_keys: AUTHORIZED_KEYS FILE FORMAT of sshd(8), less what this gateway has no use for.
+/*
+ * authorized_keys: AUTHORIZED_KEYS FILE FORMAT of sshd(8), less what this gateway has no use for.
  */
 #ifndef KEYS_AUTHORIZED_H
 #define KEYS_AUTHORIZED_H

@@ -5,17 +5,16 @@
  * calls and comparisons that some real login takes, and nothing is skipped on the way.
  */
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <openssl/sha.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
+#include "core/base/random.h"
 #include "core/login.h"
 #include "core/protocol.h"
 #include "keys/authorized.h"
@@ -23,6 +22,7 @@
 #include "keys/keyfile.h"
 #include "keys/publickey.h"
 
+/* Bytes: nobody guesses 128 bits. */
 #define SEED_SIZE 16
 
 struct entry {
@@ -38,7 +38,7 @@ struct decision {
 	size_t entries_count;
 	struct keyfile **files;
 	size_t files_count;
-	char seed[SEED_SIZE * 2 + 1]; /* hexadecimal */
+	unsigned char seed[SEED_SIZE]; /* of the choice of stand-ins */
 };
 
 /* A search for the request's key among those of one login. */
@@ -61,9 +61,13 @@ decision_instances_parse(const char *word)
 struct decision *
 decision_new(void)
 {
-	tzset(); /* expiry-time is in local time; once confined, we may not be able to read the zone
-		  */
-	return memory_zeroed(1, sizeof(struct decision));
+	struct decision *decision;
+
+	/* expiry-time is in local time; once confined, we may not be able to read the zone. */
+	tzset();
+	decision = memory_zeroed(1, sizeof(*decision));
+	random_bytes(decision->seed, sizeof(decision->seed));
+	return decision;
 }
 
 static void
@@ -165,17 +169,20 @@ decision_add(struct decision *decision, const struct decision_login *login, stru
 static size_t
 stand_in(const struct decision *decision, const char *name)
 {
-	unsigned char digest[SHA256_DIGEST_LENGTH];
-	char text[SEED_SIZE * 2 + LOGIN_NAME_LENGTH + 1];
+	unsigned char digest[SHA256_DIGEST_LENGTH], text[SEED_SIZE + LOGIN_NAME_LENGTH];
 	uint32_t number;
+	size_t length;
 
-	(void)snprintf(text, sizeof(text), "%s%s", decision->seed, name); /* a long name is cut */
-	(void)SHA256((const unsigned char *)text, strlen(text), digest);
+	length = strnlen(name, LOGIN_NAME_LENGTH); /* a longer one is cut */
+	memcpy(text, decision->seed, SEED_SIZE);
+	memcpy(text + SEED_SIZE, name, length);
+	(void)SHA256(text, SEED_SIZE + length, digest);
 	memcpy(&number, digest, sizeof(number));
 	return number % decision->entries_count;
 }
 
-/* The login with this name, or with *known false one to do its work in its place; NULL without any.
+/*
+ * The login with this name, or with *known false one to do its work in its place; NULL without any.
  */
 static struct entry *
 find_entry(const struct decision *decision, const char *name, bool *known)

@@ -10,18 +10,21 @@
 
 #include <libssh/libssh.h>
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 
 #include "core/base/base64.h"
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
+#include "core/base/hex.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
+#include "core/base/random.h"
 #include "keys/hostkey.h"
 #include "keys/privatekey.h"
 #include "keys/publickey.h"
 
 #define KEY_SIZE_MAX 65536
+/* Random bytes in the name of a file that is not finished. */
+#define SALT_SIZE 8
 #define OTHERS_ACCESS (S_IRWXG | S_IRWXO)
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
 
@@ -100,15 +103,11 @@ publish(int directory, const char *temporary, const char *name, struct error *er
 static int
 write_key(int directory, const struct kind *kind, const char *text, struct error *err)
 {
-	unsigned char random[8];
-	char temporary[64];
+	char temporary[64], salt[HEX_SIZE(SALT_SIZE)];
 	int fd, result;
 
-	if (RAND_bytes(random, sizeof(random)) != 1)
-		return error_set(err, ERROR_UNAVAILABLE, "there are no random numbers");
-	(void)snprintf(temporary, sizeof(temporary), ".%s.%02x%02x%02x%02x%02x%02x%02x%02x",
-	    kind->name, random[0], random[1], random[2], random[3], random[4], random[5], random[6],
-	    random[7]);
+	random_hex(salt, SALT_SIZE);
+	(void)snprintf(temporary, sizeof(temporary), ".%s.%s", kind->name, salt);
 	fd = openat(
 	    directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)

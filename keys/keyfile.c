@@ -22,8 +22,8 @@
 
 struct keyfile {
 	char *path;
-	bool
-	    is_current; /* status and keys are of the file as it is, or was when it was looked at */
+	/* Status and keys are of the file as it is, or was when it was looked at. */
+	bool is_current;
 	struct stat status;
 	char *text; /* what keys was made of */
 	size_t size;
@@ -96,23 +96,6 @@ check_status(const struct stat *status, struct error *err)
 	return 0;
 }
 
-/* Reads what is there of an open file; one that grows meanwhile is changed, and read again later.
- */
-static int
-read_text(int fd, char *text, size_t max, size_t *size, struct error *err)
-{
-	ssize_t got;
-
-	*size = 0;
-	while (*size < max && (got = read(fd, text + *size, max - *size)) != 0) {
-		if (got < 0 && errno != EINTR)
-			return error_system(err, errno, "read");
-		if (got > 0)
-			*size += (size_t)got;
-	}
-	return 0;
-}
-
 /* Parses a new text, which becomes the file's; the same text again would only be logged again. */
 static void
 take_text(struct keyfile *file, char *text, size_t size)
@@ -147,8 +130,9 @@ load(struct keyfile *file, struct error *err)
 	}
 	if (check_status(&status, err) != 0)
 		goto fail;
+	/* One that grows meanwhile is changed, and read again at the next look. */
 	text = memory_allocate((size_t)status.st_size);
-	if (read_text(fd, text, (size_t)status.st_size, &size, err) != 0)
+	if (descriptor_read(fd, text, (size_t)status.st_size, &size, err) != 0)
 		goto fail;
 	take_text(file, text, size);
 	settled = time(NULL) - SETTLED_SECONDS;

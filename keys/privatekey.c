@@ -119,8 +119,10 @@ write_rsa(const EVP_PKEY *key, struct buffer *public, struct buffer *private)
 	return put_numbers(private, key, private_numbers);
 }
 
-/* The private section: a random number twice (which shows a wrong passphrase), the key, the
- * comment. */
+/*
+ * The private section:
+ * a random number twice (which shows a wrong passphrase), the key, the comment.
+ */
 static int
 write_private(enum privatekey_type type, const EVP_PKEY *key, const char *comment,
     struct buffer *public, struct buffer *private)

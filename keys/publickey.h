@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Public keys in their wire form: RFC 4253 section 6.6, RFC 5656, RFC 8709 and OpenSSH's
- * PROTOCOL.u2f. */
+/*
+ * Public keys in their wire form:
+ * RFC 4253 section 6.6, RFC 5656, RFC 8709 and OpenSSH's PROTOCOL.u2f.
+ */
 #ifndef KEYS_PUBLICKEY_H
 #define KEYS_PUBLICKEY_H
 

@@ -11,8 +11,8 @@
 #include "keys/source.h"
 
 #define PATTERN_MAX 256
-#define PREFIX_MAPPED \
-	12 /* bytes of ::ffff:0:0 in front of an IPv4 address, RFC 4291 section 2.5.5.2 */
+/* Bytes of ::ffff:0:0 in front of an IPv4 address (RFC 4291 section 2.5.5.2). */
+#define PREFIX_MAPPED 12
 
 struct address {
 	int family;
@@ -140,8 +140,10 @@ source_check(const char *patterns, struct error *err)
 	}
 }
 
-/* * matches any text and ? any one character. Goes back to the last * only, so it takes no long
- * time. */
+/*
+ * * matches any text and ? any one character.
+ * Goes back to the last * only, so it takes no long time.
+ */
 static bool
 wildcard_matches(const char *pattern, const char *text)
 {

@@ -14,7 +14,8 @@ struct error;
 /* Is the list well formed? */
 int source_check(const char *patterns, struct error *err);
 
-/* Does a pattern match the numeric address, and none that forbids? IPv4 in IPv6 (::ffff:) is IPv4.
+/*
+ * Does a pattern match the numeric address, and none that forbids? IPv4 in IPv6 (::ffff:) is IPv4.
  */
 bool source_match(const char *patterns, const char *address);
 

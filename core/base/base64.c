@@ -53,7 +53,8 @@ decode_character(char character)
 	return character == '/' ? 63 : -1;
 }
 
-/* Decodes four characters of which the last padding ones are "="; -1 when they are no such group.
+/*
+ * Decodes four characters of which the last padding ones are "="; -1 when they are no such group.
  */
 static int
 decode_group(unsigned char *out, const char *text, size_t padding)

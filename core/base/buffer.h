@@ -16,6 +16,7 @@ struct buffer {
 	size_t limit;
 };
 
+/* An empty buffer that will hold at most limit bytes; allocates nothing yet. */
 void buffer_init(struct buffer *buffer, size_t limit);
 
 /* Frees the memory; the buffer is empty and usable afterwards. */
@@ -27,6 +28,7 @@ void buffer_wipe(struct buffer *buffer);
 /* The content; valid until the next call that changes the buffer. */
 unsigned char *buffer_data(const struct buffer *buffer);
 
+/* How many more bytes it takes. */
 size_t buffer_room(const struct buffer *buffer);
 
 /*
@@ -35,14 +37,14 @@ size_t buffer_room(const struct buffer *buffer);
  */
 unsigned char *buffer_reserve(struct buffer *buffer, size_t size);
 
+/* Counts size bytes that were written where buffer_reserve said. */
 void buffer_extend(struct buffer *buffer, size_t size);
 
 /* 0, or -1 with nothing appended when that is over the limit. */
 int buffer_append(struct buffer *buffer, const void *data, size_t size);
 
-/* Appends text without its terminator. */
+/* As buffer_append: text without its terminator. */
 int buffer_append_text(struct buffer *buffer, const char *text);
-
 int buffer_append_format(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

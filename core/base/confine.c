@@ -22,6 +22,7 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 
+/* The sanitizers' runtime makes calls of its own, at moments of its choosing. */
 #if defined(__SANITIZE_ADDRESS__)
 #define UNDER_SANITIZER 1
 #elif defined(__has_feature)
@@ -258,7 +259,10 @@ become_user(const struct confine *confine, struct error *err)
 	return 0;
 }
 
-/* Nothing of this process's memory may reach a file, a debugger or another process of the same user. */
+/*
+ * Nothing of this process's memory may reach a file,
+ * a debugger or another process of the same user.
+ */
 static int
 hide_memory(struct error *err)
 {

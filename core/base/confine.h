@@ -14,7 +14,8 @@ struct process_user;
 
 enum confine_calls {
 	CONFINE_CALLS_LISTENER, /* may fork and exec; what only an attacker needs is refused */
-	CONFINE_CALLS_PLAIN, /* memory, time and descriptors: no files, no sockets of its own, no children */
+	/* memory, time and descriptors that are there: no files, sockets or children of its own */
+	CONFINE_CALLS_PLAIN,
 	CONFINE_CALLS_FILES,   /* the same, and opening files */
 	CONFINE_CALLS_NETWORK, /* the same, and connecting sockets and threads */
 };

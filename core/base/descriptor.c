@@ -2,6 +2,7 @@
 /* Descriptors: made close-on-exec, closed once, read and written whole. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -85,47 +86,62 @@ descriptor_write(int fd, const void *data, size_t size, struct error *err)
 	return 0;
 }
 
+int
+descriptor_read(int fd, void *data, size_t size, size_t *got, struct error *err)
+{
+	ssize_t count;
+
+	*got = 0;
+	while (*got < size && (count = read(fd, (char *)data + *got, size - *got)) != 0) {
+		if (count > 0)
+			*got += (size_t)count;
+		else if (errno != EINTR)
+			return error_system(err, errno, "read");
+	}
+	return 0;
+}
+
+/* Opens what has to be a regular file: a pipe in its place would be waited for. */
+static int
+open_regular(int directory, const char *path, struct error *err)
+{
+	struct stat status;
+	int fd;
+
+	fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return error_system(err, errno, "open %s", path);
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return fd;
+	(void)close(fd);
+	return error_set(err, ERROR_INVALID, "%s is not a regular file", path);
+}
+
 char *
 descriptor_read_file(int directory, const char *path, size_t max, size_t *size, struct error *err)
 {
-	struct stat status;
 	size_t length;
-	ssize_t got;
 	char *text;
-	int fd;
+	int fd, result;
 
-	/* A pipe in its place would be waited for. */
-	fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0) {
-		error_system(err, errno, "open %s", path);
+	fd = open_regular(directory, path, err);
+	if (fd < 0)
 		return NULL;
-	}
-	text = memory_allocate(max + 2);
-	length = 0;
-	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-		error_set(err, ERROR_INVALID, "%s is not a regular file", path);
-		goto fail;
-	}
-	while (length <= max && (got = read(fd, text + length, max + 1 - length)) != 0) {
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			error_system(err, errno, "read %s", path);
-			goto fail;
-		}
-		length += (size_t)got;
-	}
-	if (length > max) {
-		error_set(err, ERROR_TOO_LARGE, "%s is over %zu bytes", path, max);
-		goto fail;
+	/* One byte more than may be there, which is the terminator's when it is not. */
+	text = memory_allocate(max + 1);
+	result = descriptor_read(fd, text, max + 1, &length, err);
+	(void)close(fd);
+	if (result != 0)
+		error_wrap(err, "%s", path);
+	else if (length > max)
+		result = error_set(err, ERROR_TOO_LARGE, "%s is over %zu bytes", path, max);
+	if (result != 0) {
+		explicit_bzero(text, length);
+		memory_free(text);
+		return NULL;
 	}
 	text[length] = '\0';
 	if (size != NULL)
 		*size = length;
-	(void)close(fd);
 	return text;
-fail:
-	memory_free(text);
-	(void)close(fd);
-	return NULL;
 }

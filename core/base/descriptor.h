@@ -16,9 +16,9 @@ void descriptor_close(int *fd);
 int descriptor_duplicate(int fd);
 
 /* As fstat(2), by a call that names no path: which a process without files may make. */
-
 int descriptor_stat(int fd, struct stat *status);
 
+/* Makes reads and writes of it return at once (O_NONBLOCK). */
 int descriptor_nonblock(int fd, struct error *err);
 
 /* A connected pair of stream sockets, close-on-exec. */
@@ -30,7 +30,13 @@ int descriptor_pipe(int ends[2], struct error *err);
 /* All bytes or -1; for blocking descriptors. */
 int descriptor_write(int fd, const void *data, size_t size, struct error *err);
 
-/* The whole of a file of at most max bytes as a new terminated text; *size may be NULL. */
+/* Reads until size bytes are there or the file ends; *got says how many. For blocking descriptors. */
+int descriptor_read(int fd, void *data, size_t size, size_t *got, struct error *err);
+
+/*
+ * The whole of a regular file of at most max bytes as a new terminated text; NULL on failure. path
+ * is taken from directory, as openat(2) has it; size may be NULL.
+ */
 char *descriptor_read_file(
     int directory, const char *path, size_t max, size_t *size, struct error *err);
 

@@ -15,7 +15,9 @@ enum {
 	FX_PERMISSION_DENIED = 3,
 	FX_FAILURE = 4,
 	FX_BAD_MESSAGE = 5,
-	/* 6 and 7, no connection and a lost one, are for the client to say of itself (section 7). */
+	/*
+	 * 6 and 7, no connection and a lost one, are for the client to say of itself (section 7).
+	 */
 	FX_UNSUPPORTED = 8,
 };
 
@@ -89,6 +91,19 @@ set_message(struct error *err, const char *format, va_list arguments)
 		mark_cut(err->message, sizeof(err->message));
 }
 
+/* Appends ": " and text to the message. */
+static void
+add_to_message(struct error *err, const char *text)
+{
+	size_t used;
+	int length;
+
+	used = strlen(err->message);
+	length = snprintf(err->message + used, sizeof(err->message) - used, ": %s", text);
+	if (length < 0 || (size_t)length >= sizeof(err->message) - used)
+		mark_cut(err->message, sizeof(err->message));
+}
+
 int
 error_set(struct error *err, enum error_code code, const char *format, ...)
 {
@@ -108,8 +123,6 @@ int
 error_system(struct error *err, int errnum, const char *format, ...)
 {
 	va_list arguments;
-	size_t used;
-	int length;
 
 	if (err == NULL)
 		return -1;
@@ -118,11 +131,7 @@ error_system(struct error *err, int errnum, const char *format, ...)
 	va_start(arguments, format);
 	set_message(err, format, arguments);
 	va_end(arguments);
-	used = strlen(err->message);
-	length = snprintf(
-	    err->message + used, sizeof(err->message) - used, ": %s", strerror(errnum));
-	if (length < 0 || (size_t)length >= sizeof(err->message) - used)
-		mark_cut(err->message, sizeof(err->message));
+	add_to_message(err, strerror(errnum));
 	return -1;
 }
 
@@ -131,8 +140,6 @@ error_wrap(struct error *err, const char *format, ...)
 {
 	char inner[ERROR_MESSAGE_MAX];
 	va_list arguments;
-	size_t used;
-	int length;
 
 	if (err == NULL)
 		return -1;
@@ -140,10 +147,7 @@ error_wrap(struct error *err, const char *format, ...)
 	va_start(arguments, format);
 	set_message(err, format, arguments);
 	va_end(arguments);
-	used = strlen(err->message);
-	length = snprintf(err->message + used, sizeof(err->message) - used, ": %s", inner);
-	if (length < 0 || (size_t)length >= sizeof(err->message) - used)
-		mark_cut(err->message, sizeof(err->message));
+	add_to_message(err, inner);
 	return -1;
 }
 

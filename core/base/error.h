@@ -53,9 +53,13 @@ int error_set(struct error *err, enum error_code code, const char *format, ...)
 int error_system(struct error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "CONTEXT: " in front of the message; returns -1. A message that grows too long loses its tail. */
+/*
+ * Puts "CONTEXT: " in front of the message; returns -1.
+ * A message that grows too long loses its tail.
+ */
 int error_wrap(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Makes it an error that says nothing: code NONE. */
 void error_clear(struct error *err);
 
 /* Never NULL; an unknown code is described as INVALID. */

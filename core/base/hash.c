@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* Digests by way of OpenSSL's EVP, which a machine in FIPS mode may refuse to compute. */
 #include <openssl/evp.h>
 
 #include "core/base/hash.h"

@@ -84,8 +84,8 @@ escape_byte(char *out, unsigned char byte, bool json)
 }
 
 /*
- * May the byte at text, the start of a UTF-8 sequence (0: of none), stand as it is? U+0080 to U+009F
- * are control characters too: U+009B starts a terminal's escape sequence.
+ * May the byte at text, the start of a UTF-8 sequence (0: of none), stand as it is? U+0080 to
+ * U+009F are control characters too: U+009B starts a terminal's escape sequence.
  */
 static bool
 is_plain(const char *text, size_t sequence, bool json)

@@ -27,7 +27,10 @@ enum log_level log_level(void);
 enum log_format log_format(void);
 void log_set_level(enum log_level level);
 
-/* What every later line of this process carries: the connection's number, 0 for none, and the login or NULL. */
+/*
+ * What every later line of this process carries:
+ * the connection's number, 0 for none, and the login or NULL.
+ */
 void log_set_context(unsigned long long connection, const char *login);
 
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -38,8 +41,9 @@ void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_fatal(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /*
- * Writes text with every byte outside printable ASCII and valid UTF-8, and the backslash, as \xHH
- * (\n for a newline). Returns the length; the result is terminated and cut to size.
+ * Writes text with the backslash and every byte that is neither printable ASCII nor of valid UTF-8
+ * as \xHH (\n for a newline, \\ for a backslash); with json the quote as well, and \u00HH for \xHH.
+ * Returns the length; the result is terminated and cut to size.
  */
 size_t log_escape(char *out, size_t size, const char *text, bool json);
 

@@ -232,8 +232,8 @@ run_timers(struct loop *loop)
 	int64_t now;
 
 	/*
-	 * Timers started by a callback with no delay wait for the next round: no callback can starve
-	 * the rest. They stand behind all others that are due by now.
+	 * Timers started by a callback with no delay wait for the next round: no callback can
+	 * starve the rest. They stand behind all others that are due by now.
 	 */
 	loop->round++;
 	now = loop_now();

@@ -14,8 +14,10 @@ void *memory_allocate(size_t size) __attribute__((malloc));
 /* An array of count zeroed elements; ends the process when the product overflows. */
 void *memory_zeroed(size_t count, size_t size) __attribute__((malloc));
 
+/* As realloc(3), for an array of count elements; ends the process when the product overflows. */
 void *memory_resize(void *memory, size_t count, size_t size);
 
+/* New texts, to be freed with memory_free. */
 char *memory_text(const char *text);
 
 /* A terminated copy of length bytes. */
@@ -30,6 +32,7 @@ void memory_list_free(char **list);
 /* Appends a copy of text to a NULL-ended list of count entries; returns the new list. */
 char **memory_list_add(char **list, size_t count, const char *text);
 
+/* As free(3). */
 void memory_free(void *memory);
 
 /* Wipes a text and frees it; accepts NULL. */

@@ -12,6 +12,9 @@
 /* Stands for "no text" where a text's length would be. */
 #define NO_TEXT UINT32_MAX
 
+/* The kernel's MAX_ERRNO. */
+#define ERRNO_MAX 4095
+
 void
 message_start(struct message *message, uint8_t type)
 {
@@ -253,7 +256,7 @@ message_get_error(struct message *message, struct error *err)
 	code = message_get_u8(message);
 	saved_errno = message_get_u32(message);
 	text = message_get_text(message);
-	if (code >= ERROR_CODES || saved_errno > 4095 || text == NULL)
+	if (code >= ERROR_CODES || saved_errno > ERRNO_MAX || text == NULL)
 		message->failed = true;
 	error_set(err, code < ERROR_CODES ? (enum error_code)code : ERROR_INVALID, "%s",
 	    text == NULL ? "" : text);

@@ -45,7 +45,10 @@ void message_start(struct message *message, uint8_t type);
 /* Frees the payload, wiping it, and closes a descriptor that nobody took. */
 void message_free(struct message *message);
 
-/* A payload that grows over its limit ends the process: limits on the content are the caller's to check. */
+/*
+ * A payload that grows over its limit ends the process:
+ * limits on the content are the caller's to check.
+ */
 void message_put_u8(struct message *message, uint8_t value);
 void message_put_u32(struct message *message, uint32_t value);
 void message_put_u64(struct message *message, uint64_t value);

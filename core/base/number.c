@@ -21,6 +21,8 @@ static const struct unit durations[] = {
 	{ "ms", 1 },
 };
 
+/* Those that a size is printed in come first, the largest before the others. */
+#define SIZES_PRINTED 4
 static const struct unit sizes[] = {
 	{ "TiB", INT64_C(1) << 40 },
 	{ "GiB", 1 << 30 },
@@ -153,10 +155,10 @@ number_format_size(char out[NUMBER_TEXT_MAX], int64_t bytes)
 {
 	size_t i;
 
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < SIZES_PRINTED; i++)
 		if (bytes != 0 && bytes % sizes[i].factor == 0)
 			break;
-	if (i == 4)
+	if (i == SIZES_PRINTED)
 		(void)snprintf(out, NUMBER_TEXT_MAX, "%" PRId64, bytes);
 	else
 		(void)snprintf(
@@ -169,10 +171,10 @@ number_describe_size(char out[NUMBER_TEXT_MAX], int64_t bytes)
 {
 	size_t i;
 
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < SIZES_PRINTED; i++)
 		if (bytes >= sizes[i].factor)
 			break;
-	if (i == 4)
+	if (i == SIZES_PRINTED)
 		(void)snprintf(out, NUMBER_TEXT_MAX, "%" PRId64 " bytes", bytes);
 	else if (bytes % sizes[i].factor == 0)
 		(void)snprintf(

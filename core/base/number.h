@@ -7,13 +7,18 @@
 
 struct error;
 
-/* A decimal number within [min, max]: digits with at most a leading '-', nothing before or after. */
+/*
+ * A decimal number within [min, max]: digits with at most a leading '-', nothing before or after.
+ */
 int number_parse(const char *text, int64_t min, int64_t max, int64_t *value, struct error *err);
 
 /* Milliseconds: a number with ms, s, m, h or d (seconds without a unit); parts add up: 1h30m. */
 int number_parse_duration(const char *text, int64_t *milliseconds, struct error *err);
 
-/* Bytes: a number with B, K or KiB, M or MiB, G or GiB, T or TiB (bytes without); all powers of 1024. */
+/*
+ * Bytes: a number with B, K or KiB, M or MiB, G or GiB, T or TiB (bytes without);
+ * all powers of 1024.
+ */
 int number_parse_size(const char *text, int64_t *bytes, struct error *err);
 
 /* The shortest text that parses back to the value; returns out. */

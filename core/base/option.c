@@ -27,10 +27,20 @@ struct settings {
 	size_t count;
 };
 
-static const char *const on_words[] = { "on", "yes", "true", "off", "no", "false" };
+static const struct {
+	const char *word;
+	bool value;
+} booleans[] = {
+	{ "on", true },
+	{ "yes", true },
+	{ "true", true },
+	{ "off", false },
+	{ "no", false },
+	{ "false", false },
+};
 
-static bool
-is_list(const struct option *option)
+bool
+option_is_list(const struct option *option)
 {
 	return option->type == OPTION_LIST || option->type == OPTION_PAIRS ||
 	       option->type == OPTION_LINES || option->type == OPTION_PATHS;
@@ -59,9 +69,9 @@ parse_boolean(const char *text, int64_t *number, struct error *err)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(on_words) / sizeof(on_words[0]); i++) {
-		if (strcmp(text, on_words[i]) == 0) {
-			*number = i < 3 ? 1 : 0;
+	for (i = 0; i < sizeof(booleans) / sizeof(booleans[0]); i++) {
+		if (strcmp(text, booleans[i].word) == 0) {
+			*number = booleans[i].value;
 			return 0;
 		}
 	}
@@ -207,7 +217,7 @@ set_standard(struct value *value)
 	if (is_number(value->option)) {
 		if (parse_number(value->option, value->option->standard, &value->number, &err) != 0)
 			log_fatal("option %s: default: %s", value->option->name, err.message);
-	} else if (is_list(value->option)) {
+	} else if (option_is_list(value->option)) {
 		if (add_words(value, value->option->standard, &err) != 0)
 			log_fatal("option %s: default: %s", value->option->name, err.message);
 		value->is_set = false;
@@ -289,11 +299,11 @@ settings_set(struct settings *settings, const char *name, const char *text, stru
 	value = find_value(settings, name);
 	if (value == NULL)
 		return error_set(err, ERROR_NOT_FOUND, "unknown option \"%s\"", name);
-	if (is_list(value->option) && *text == '\0')
+	if (option_is_list(value->option) && *text == '\0')
 		return set_empty(value);
 	if (value->option->type == OPTION_LIST)
 		return add_words(value, text, err);
-	if (is_list(value->option))
+	if (option_is_list(value->option))
 		return add_entry(value, text, err);
 	number = 0;
 	if (is_number(value->option)) {
@@ -349,12 +359,12 @@ settings_reset(struct settings *settings, const char *name)
 }
 
 static struct value *
-require_value(const struct settings *settings, const char *name, bool kind)
+require_value(const struct settings *settings, const char *name)
 {
 	struct value *value;
 
 	value = find_value(settings, name);
-	if (value == NULL || !kind)
+	if (value == NULL)
 		log_fatal("no such option in the tables: %s", name);
 	return value;
 }
@@ -362,7 +372,7 @@ require_value(const struct settings *settings, const char *name, bool kind)
 bool
 settings_has(const struct settings *settings, const char *name)
 {
-	return require_value(settings, name, true)->is_set;
+	return require_value(settings, name)->is_set;
 }
 
 const char *
@@ -370,8 +380,8 @@ settings_text(const struct settings *settings, const char *name)
 {
 	struct value *value;
 
-	value = require_value(settings, name, true);
-	if (is_number(value->option) || is_list(value->option))
+	value = require_value(settings, name);
+	if (is_number(value->option) || option_is_list(value->option))
 		log_fatal("option %s is not a text", name);
 	return value->text;
 }
@@ -387,7 +397,7 @@ settings_number(const struct settings *settings, const char *name)
 {
 	struct value *value;
 
-	value = require_value(settings, name, true);
+	value = require_value(settings, name);
 	if (!is_number(value->option))
 		log_fatal("option %s is not a number", name);
 	return value->number;
@@ -398,8 +408,8 @@ settings_list(const struct settings *settings, const char *name)
 {
 	struct value *value;
 
-	value = require_value(settings, name, true);
-	if (!is_list(value->option))
+	value = require_value(settings, name);
+	if (!option_is_list(value->option))
 		log_fatal("option %s is not a list", name);
 	return value->list;
 }
@@ -424,7 +434,7 @@ settings_put(struct message *message, const struct settings *settings)
 			continue;
 		if (value->entries == 0) {
 			message_put_text(message, value->option->name);
-			message_put_text(message, is_list(value->option) ? "" : value->text);
+			message_put_text(message, option_is_list(value->option) ? "" : value->text);
 		}
 		for (entry = 0; entry < value->entries; entry++) {
 			message_put_text(message, value->option->name);
@@ -442,7 +452,7 @@ get_value(struct settings *settings, const char *name, const char *text, struct 
 	if (name == NULL || text == NULL)
 		return error_set(err, ERROR_INVALID, "a setting without name or value");
 	value = find_value(settings, name);
-	if (value != NULL && is_list(value->option) && *text != '\0')
+	if (value != NULL && option_is_list(value->option) && *text != '\0')
 		return add_entry(value, text, err);
 	return settings_set(settings, name, text, err);
 }
@@ -487,10 +497,10 @@ settings_print(const struct settings *settings, const struct option *option, siz
 {
 	const struct value *value;
 
-	value = require_value(settings, option->name, true);
-	if (is_list(option) && index == 0 && value->is_set && value->entries == 0)
+	value = require_value(settings, option->name);
+	if (option_is_list(option) && index == 0 && value->is_set && value->entries == 0)
 		return memory_text("");
-	if (is_list(option))
+	if (option_is_list(option))
 		return index < value->entries ? memory_text(value->list[index]) : NULL;
 	if (index > 0 || (!value->is_set && option->standard == NULL))
 		return NULL;

@@ -2,7 +2,8 @@
 /*
  * What an option is: a row of a const table with its type, bounds, default and help. The tables
  * stand in conf/ and, for a driver's own options, in the driver; parsing, checks, "-x" and the test
- * that compares the manual page all walk them. Settings are the values for the rows of one table list.
+ * that compares the manual page all walk them. Settings are the values for the rows of one table
+ * list.
  */
 #ifndef CORE_BASE_OPTION_H
 #define CORE_BASE_OPTION_H
@@ -42,10 +43,13 @@ struct option {
 	int64_t min, max;     /* for numbers, durations (ms) and sizes (bytes) */
 	const char *standard; /* the default as it would be written, NULL for none */
 	const char *choices;  /* words parted by spaces, for OPTION_CHOICE */
-	const char *
-	    environment; /* variable of rwsd's environment that stands in for a missing value, or NULL */
+	/* The variable of rwsd's environment that stands in for a missing value, or NULL. */
+	const char *environment;
 	const char *help; /* one sentence */
 };
+
+/* Does it take any number of entries, rather than one value? */
+bool option_is_list(const struct option *option);
 
 struct settings;
 
@@ -65,14 +69,14 @@ int settings_each(const struct settings *settings,
 
 /*
  * Sets one option from its text: replaces a single value, adds to a list (the first entry takes the
- * place of the default; an empty text leaves the list without any). Says what is wrong in err (without the option's name for a caller that has
- * a line to point at).
+ * place of the default; an empty text leaves the list without any). Says what is wrong in err
+ * (without the option's name for a caller that has a line to point at).
  */
 int settings_set(struct settings *settings, const char *name, const char *text, struct error *err);
 
 /*
- * Takes over from base what is set there and not here. Only rows of a table that both were made with
- * count: two drivers' options of one name are two options.
+ * Takes over from base what is set there and not here. Only rows of a table that both were made
+ * with count: two drivers' options of one name are two options.
  */
 void settings_inherit(struct settings *settings, const struct settings *base);
 

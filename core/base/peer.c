@@ -5,12 +5,12 @@
  * descriptor could come with the next one.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/base/descriptor.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/loop.h"
@@ -40,9 +40,9 @@ struct peer {
 	unsigned state;
 	bool paused;
 	bool closed;
-	bool overflowed; /* the other end does not take its messages; to be closed */
-	bool was_full;
-	bool *freed; /* set by peer_free while a handler runs */
+	bool overflowed;     /* the other end does not take its messages; to be closed */
+	bool was_full;       /* the owner is to be told when the queue has drained */
+	bool entered, freed; /* peer_free in a handler leaves the memory to peer_ready */
 	struct frame *first, *last;
 	size_t queued;
 	struct buffer input;
@@ -57,11 +57,10 @@ peer_new(struct loop *loop, int fd, const char *local, const char *remote,
     const struct peer_events *events, void *argument)
 {
 	struct peer *peer;
-	int flags;
+	struct error err;
 
-	flags = fcntl(fd, F_GETFL);
-	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
-		log_fatal("cannot use descriptor %d for messages: errno %d", fd, errno);
+	if (descriptor_nonblock(fd, &err) != 0)
+		log_fatal("%s", err.message);
 	peer = memory_zeroed(1, sizeof(*peer));
 	peer->loop = loop;
 	peer->fd = fd;
@@ -76,6 +75,15 @@ peer_new(struct loop *loop, int fd, const char *local, const char *remote,
 	return peer;
 }
 
+/* Wipes it as well: messages carry secrets. */
+static void
+free_frame(struct frame *frame)
+{
+	descriptor_close(&frame->fd);
+	explicit_bzero(frame->bytes, frame->size);
+	memory_free(frame);
+}
+
 static void
 drop_frame(struct peer *peer)
 {
@@ -86,10 +94,7 @@ drop_frame(struct peer *peer)
 	if (peer->first == NULL)
 		peer->last = NULL;
 	peer->queued -= frame->size;
-	if (frame->fd >= 0)
-		(void)close(frame->fd);
-	explicit_bzero(frame->bytes, frame->size);
-	memory_free(frame);
+	free_frame(frame);
 }
 
 void
@@ -97,16 +102,15 @@ peer_free(struct peer *peer)
 {
 	if (peer == NULL)
 		return;
-	if (peer->freed != NULL)
-		*peer->freed = true;
 	loop_unwatch(peer->watch);
 	while (peer->first != NULL)
 		drop_frame(peer);
-	if (peer->input_fd >= 0)
-		(void)close(peer->input_fd);
+	descriptor_close(&peer->input_fd);
 	buffer_wipe(&peer->input);
-	(void)close(peer->fd);
-	memory_free(peer);
+	descriptor_close(&peer->fd);
+	peer->closed = peer->freed = true;
+	if (!peer->entered)
+		memory_free(peer);
 }
 
 void
@@ -115,7 +119,10 @@ peer_set_state(struct peer *peer, unsigned state)
 	peer->state = state;
 }
 
-/* With nothing to wait for there is no watch: a hangup is always reported and would be again at once. */
+/*
+ * With nothing to wait for there is no watch:
+ * a hangup is always reported and would be again at once.
+ */
 static void
 update_watch(struct peer *peer)
 {
@@ -427,13 +434,39 @@ take_frame(struct peer *peer, struct error *err)
 	return result;
 }
 
+/* Takes a round of frames, up to one whose handler closes the peer. */
+static void
+take_frames(struct peer *peer)
+{
+	struct error err;
+	int i, result;
+
+	for (i = 0; i < FRAMES_A_ROUND && !peer->paused && !peer->closed; i++) {
+		result = read_frame(peer, &err);
+		if (result == 0)
+			return;
+		if (result > 0)
+			result = take_frame(peer, &err);
+		if (result != 0)
+			close_peer(peer, &err);
+	}
+}
+
+static void
+tell_drained(struct peer *peer)
+{
+	if (!peer->was_full || peer->queued >= PEER_QUEUE_MAX / 4 || peer->closed)
+		return;
+	peer->was_full = false;
+	if (peer->events->drained != NULL)
+		peer->events->drained(peer->argument);
+}
+
 static void
 peer_ready(void *argument, unsigned events)
 {
 	struct peer *peer = argument;
 	struct error err;
-	bool freed = false;
-	int i, result;
 
 	if (peer->overflowed) {
 		error_set(&err, ERROR_TOO_LARGE,
@@ -446,29 +479,14 @@ peer_ready(void *argument, unsigned events)
 		close_peer(peer, &err);
 		return;
 	}
-	peer->freed = &freed;
-	for (i = 0; i < FRAMES_A_ROUND && !peer->paused && !peer->closed; i++) {
-		result = read_frame(peer, &err);
-		if (result > 0)
-			result = take_frame(peer, &err) == 0 ? 1 : -1;
-		if (freed)
-			return;
-		if (result < 0)
-			close_peer(peer, &err);
-		if (freed)
-			return;
-		if (result <= 0)
-			break;
-	}
-	if (peer->was_full && peer->queued < PEER_QUEUE_MAX / 4 && !peer->closed) {
-		peer->was_full = false;
-		if (peer->events->drained != NULL)
-			peer->events->drained(peer->argument);
-		if (freed)
-			return;
-	}
-	peer->freed = NULL;
-	update_watch(peer);
+	peer->entered = true;
+	take_frames(peer);
+	tell_drained(peer);
+	peer->entered = false;
+	if (peer->freed)
+		memory_free(peer);
+	else
+		update_watch(peer);
 }
 
 static int
@@ -541,9 +559,6 @@ message_send(int fd, struct message *message, struct error *err)
 		}
 		frame->sent += (size_t)sent;
 	}
-	if (frame->fd >= 0)
-		(void)close(frame->fd);
-	explicit_bzero(frame->bytes, frame->size);
-	memory_free(frame);
+	free_frame(frame);
 	return result;
 }

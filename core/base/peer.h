@@ -27,7 +27,9 @@ struct peer_rule {
 
 struct peer_events {
 	const struct peer_rule *rules; /* ends with a rule without a name */
-	/* The other end is gone or broke the rules (err says which); the peer is still to be freed. */
+	/*
+	 * The other end is gone or broke the rules (err says which); the peer is still to be freed.
+	 */
 	void (*closed)(void *argument, const struct error *err);
 	/* May be NULL: the queue fell below half of its limit after peer_full was true. */
 	void (*drained)(void *argument);

@@ -105,7 +105,10 @@ become_child(int program, int control, char *const *argv, char *const *environme
 	control = fcntl(control, F_DUPFD_CLOEXEC, PROCESS_CONTROL_FD + 1);
 	if (stays < 0 || control < 0 || dup2(control, PROCESS_CONTROL_FD) < 0)
 		_exit(EXIT_CANNOT_EXEC);
-	/* All above the control socket closes at exec; the program's descriptor has to live until then. */
+	/*
+	 * All above the control socket closes at exec;
+	 * the program's descriptor has to live until then.
+	 */
 	if (close_range(PROCESS_CONTROL_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
 		_exit(EXIT_CANNOT_EXEC);
 	(void)execveat(stays, "", argv, environment, AT_EMPTY_PATH);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Starting our own processes: a socket pair, a fork, and a fresh exec of one of our binaries with
- * nothing but its control socket. A child shares no memory layout and no descriptor with its parent.
+ * nothing but its control socket. A child shares no memory layout and no descriptor with its
+ * parent.
  */
 #ifndef CORE_BASE_PROCESS_H
 #define CORE_BASE_PROCESS_H
@@ -27,8 +28,8 @@ int process_open_program(const char *name, struct error *err);
 
 /*
  * Starts program as role with its control socket, standard input and output on /dev/null, the
- * caller's standard error, an environment of PATH and time zone, and a session of its own. Gives its pid and our
- * end of the socket.
+ * caller's standard error, an environment of PATH and time zone, and a session of its own. Gives
+ * its pid and our end of the socket.
  */
 int process_start(int program, const char *role, const char *name, const struct process_user *user,
     pid_t *pid, int *control, struct error *err);

@@ -198,7 +198,8 @@ dial(in_port_t port)
 	return fd;
 }
 
-static void __attribute__((noreturn)) carry(int client, in_port_t port)
+static _Noreturn void
+carry(int client, in_port_t port)
 {
 	struct line lines[2];
 	int ends[2], i, on = 1;

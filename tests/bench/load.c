@@ -3,11 +3,11 @@
  * load PORT USER KEYFILE idle COUNT: opens that many authenticated connections, says "open COUNT
  *	FAILED", and holds them until its standard input ends.
  * load PORT USER KEYFILE rate A_SECOND SECONDS: connections that come at a steady rate whether or
- *not those before them are done; each authenticates and leaves. Says "done COUNT FAILED MEDIAN P99
- *MAX", the times in ms from the moment that a connection was due.
+ *	not those before them are done; each authenticates and leaves. Says "done COUNT FAILED
+ *	MEDIAN P99 MAX", the times in ms from the moment that a connection was due.
  *
  * A client of its own, because a thousand processes of ssh would leave the machine no time to serve
- *them.
+ * them.
  */
 #include <pthread.h>
 #include <stdbool.h>

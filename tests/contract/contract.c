@@ -5,8 +5,8 @@
  *	contract [-d DIRECTORY] [-u UID] [-k PATTERN] DRIVER [NAME=VALUE ...]
  *
  * State directories are made in DIRECTORY (/tmp). With -u the program first opens it and then
- *becomes a worker as root starts one: that user, no_new_privs, not dumpable, maybe without a path
- *to it.
+ * becomes a worker as root starts one: that user, no_new_privs, not dumpable, maybe without a path
+ * to it.
  */
 #include <fcntl.h>
 #include <grp.h>

@@ -127,8 +127,10 @@ void contract_command_expect(struct contract_command *command, const char *text)
 /* Gathered bytes as a text, valid until more come. */
 const char *contract_text(struct contract_output *output);
 
-/* Runs a script that must succeed and gives what it printed, without the last newline; the caller
- * frees it. */
+/*
+ * Runs a script that must succeed and gives what it printed, without the last newline;
+ * the caller frees it.
+ */
 char *contract_output(struct contract *contract, const char *script);
 
 /* Runs SCRIPT to its end and compares status and stdout. */
@@ -140,8 +142,10 @@ enum error_code contract_read(
 enum error_code contract_write(
     struct contract *contract, const char *path, uint64_t size, const void *data, size_t data_size);
 
-/* Byte at offset of the pattern; all values occur, at no regular distance. FNV-1a of its first size
- * bytes. */
+/*
+ * Byte at offset of the pattern; all values occur, at no regular distance.
+ * FNV-1a of its first size bytes.
+ */
 unsigned char contract_pattern(uint64_t offset);
 uint64_t contract_pattern_sum(uint64_t size);
 #define CONTRACT_SUM_START 14695981039346656037ULL

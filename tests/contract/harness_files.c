@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Bytes that are known beforehand, and whole files in and out of a sandbox, for the contract tests.
+/*
+ * Bytes that are known beforehand, and whole files in and out of a sandbox, for the contract tests.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -59,7 +59,8 @@ open_connected(void **state)
 	return 0;
 }
 
-/* The processes of the whole machine whose command line ends in marker: how many, and one of them.
+/*
+ * The processes of the whole machine whose command line ends in marker: how many, and one of them.
  */
 static int
 count_processes(const char *marker, pid_t *one)
@@ -344,7 +345,8 @@ a_sandbox_that_dies_ends_its_commands_with_one_error(void **state)
 }
 
 /* Everything a worker has under way: a command, a background process, a session of its own. */
-static void __attribute__((noreturn)) be_a_worker(int ready, const char *sleeping)
+static _Noreturn void
+be_a_worker(int ready, const char *sleeping)
 {
 	struct contract_command command, kept;
 	const char *argv[] = { "sh", "-c", NULL, NULL };
@@ -461,9 +463,12 @@ destroying_follows_no_link_and_takes_any_tree(void **state)
 	(void)unlink(path);
 }
 
-/* Connects in a user namespace whose limits the test may change; the exit status is 0 when the
- * message holds text. */
-static void __attribute__((noreturn)) be_unable(bool (*hinder)(void), const char *text)
+/*
+ * Connects in a user namespace whose limits the test may change;
+ * the exit status is 0 when the message holds text.
+ */
+static _Noreturn void
+be_unable(bool (*hinder)(void), const char *text)
 {
 	char map[32];
 	int fd;

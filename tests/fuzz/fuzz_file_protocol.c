@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The decoders of core/file_protocol.h: the first byte is the message's type, the second says whether a
- * descriptor comes with it. What is accepted must survive being encoded again.
+ * The decoders of core/file_protocol.h: the first byte is the message's type, the second says
+ * whether a descriptor comes with it. What is accepted must survive being encoded again.
  */
 #include <fcntl.h>
 #include <stddef.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* What the files script says, and the records of its listings; read whole and byte by byte alike. */
+/*
+ * What the files script says, and the records of its listings; read whole and byte by byte alike.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

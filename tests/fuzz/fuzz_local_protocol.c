@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Decodes any bytes as each message between the local driver and its init; the first byte is the
- * type. */
+/*
+ * Decodes any bytes as each message between the local driver and its init;
+ * the first byte is the type.
+ */
 #include <stddef.h>
 #include <stdint.h>
 

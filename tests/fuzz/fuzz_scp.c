@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * scp's old protocol: the first line is the exec string, the rest what the client sends, over a worker
- * played in this process. A name that a line carries never holds a slash.
+ * scp's old protocol: the first line is the exec string, the rest what the client sends, over a
+ * worker played in this process. A name that a line carries never holds a slash.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The SFTP server as a client sees it, over a worker played in this process. The input is the bytes of
- * the channel after INIT. Whatever comes, what is answered must be whole packets.
+ * The SFTP server as a client sees it, over a worker played in this process. The input is the bytes
+ * of the channel after INIT. Whatever comes, what is answered must be whole packets.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -9,7 +9,8 @@
 #include "conf/conf.h"
 #include "core/base/error.h"
 
-/* "red" and "blue", both with an api_key that comes from another variable, as E2B and Daytona have.
+/*
+ * "red" and "blue", both with an api_key that comes from another variable, as E2B and Daytona have.
  */
 extern const struct conf_driver conf_sample_drivers[];
 

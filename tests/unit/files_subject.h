@@ -27,8 +27,8 @@ struct subject {
 };
 
 /*
- * backend: "native", or a shell for the script: "dash", "bash" or "busybox", or "bare": dash with nothing
- * in its PATH but the commands that the start check asks for.
+ * backend: "native", or a shell for the script: "dash", "bash" or "busybox", or "bare": dash with
+ * nothing in its PATH but the commands that the start check asks for.
  */
 void subject_open(struct subject *subject, const char *backend);
 void subject_close(struct subject *subject);

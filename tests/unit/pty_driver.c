@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Each terminal is behind a socket, with a relay for each direction, so that it can be taken away.
+/*
+ * Each terminal is behind a socket, with a relay for each direction, so that it can be taken away.
  */
 #include <fcntl.h>
 #include <pty.h>
@@ -140,7 +141,8 @@ start(struct driver_sandbox *sandbox, const struct driver_command *command,
 	return stream;
 }
 
-/* Unlike a provider it leaves alone what is below the terminal's shell: what runs on is to be seen.
+/*
+ * Unlike a provider it leaves alone what is below the terminal's shell: what runs on is to be seen.
  */
 static void
 close_stream(struct driver_stream *stream)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* A session in a test's own process: one end of a socket pair is its worker, the other is played. */
+/*
+ * A session in a test's own process: one end of a socket pair is its worker, the other is played.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A service of a session with no SSH around it: its channel is only a struct, its worker is played here
- * and holds a handful of files in memory. For tests and for fuzzing.
+ * A service of a session with no SSH around it: its channel is only a struct, its worker is played
+ * here and holds a handful of files in memory. For tests and for fuzzing.
  */
 #ifndef TESTS_UNIT_SFTP_TALK_H
 #define TESTS_UNIT_SFTP_TALK_H
@@ -19,7 +19,9 @@ struct talk *talk_open(void);
 void talk_close(struct talk *talk);
 struct channel *talk_channel(struct talk *talk);
 
-/* Gives the service input as a channel would, and lets it and the worker go on until nothing moves. */
+/*
+ * Gives the service input as a channel would, and lets it and the worker go on until nothing moves.
+ */
 void talk_say(struct talk *talk, const void *data, size_t size);
 
 /* The client has no more to say. */

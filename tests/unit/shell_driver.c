@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Commands as plain child processes: just what a workspace and the files script need of a driver. */
+/*
+ * Commands as plain child processes: just what a workspace and the files script need of a driver.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -63,7 +65,7 @@ shell_driver_last(void)
 	return last_pid;
 }
 
-static void __attribute__((noreturn))
+static _Noreturn void
 run_child(char *const *argv, const char *directory, int input, int output)
 {
 	char *words[64];
@@ -219,7 +221,9 @@ shell_start(struct driver_sandbox *sandbox, const struct driver_command *command
 	return stream;
 }
 
-/* Its output ends with it, so nobody need be told; it is asked first, for the sake of its clean-up. */
+/*
+ * Its output ends with it, so nobody need be told; it is asked first, for the sake of its clean-up.
+ */
 static void
 shell_close_stream(struct driver_stream *stream)
 {

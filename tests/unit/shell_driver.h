@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A driver for tests: its sandbox is a directory and its commands are plain processes of this machine,
- * run by a shell of the test's choice. It has no file server, so that the script serves.
+ * A driver for tests: its sandbox is a directory and its commands are plain processes of this
+ * machine, run by a shell of the test's choice. It has no file server, so that the script serves.
  */
 #ifndef TESTS_UNIT_SHELL_DRIVER_H
 #define TESTS_UNIT_SHELL_DRIVER_H

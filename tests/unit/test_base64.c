@@ -69,7 +69,8 @@ every_length_comes_back(void **state)
 		data[length] = (unsigned char)(length * 7 + (length >> 8));
 	for (length = 0; length <= sizeof(data); length++) {
 		text = base64_text(data, length);
-		/* An allocation of exactly the stated room shows a byte too many to the sanitizer.
+		/*
+		 * An allocation of exactly the stated room shows a byte too many to the sanitizer.
 		 */
 		out = memory_allocate(strlen(text) / 4 * 3);
 		assert_int_equal(base64_decode(out, &size, text, strlen(text)), 0);

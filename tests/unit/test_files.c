@@ -236,7 +236,9 @@ no_verb_leaves_the_root(void **state)
 	    "[ \"$(cat ../outside/f)\" = secret ]; [ \"$(ls ../outside)\" = \"deep\nf\" ]");
 }
 
-/* A child that makes "swap" a directory and a symlink out of the root, in turn, until it is killed. */
+/*
+ * A child that makes "swap" a directory and a symlink out of the root, in turn, until it is killed.
+ */
 static pid_t
 start_swapping(const struct subject *subject)
 {

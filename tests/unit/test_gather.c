@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* core/scripts/gather.sh and gather_cancel.sh, with each shell that a sandbox may have as its sh.
+/*
+ * core/scripts/gather.sh and gather_cancel.sh, with each shell that a sandbox may have as its sh.
  */
 #include <stdio.h>
 #include <stdlib.h>

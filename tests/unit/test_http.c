@@ -110,8 +110,10 @@ a_refusal_is_told_in_the_servers_words(void **state)
 static void
 what_must_happen_once_is_sent_once(void **state)
 {
-	/* The second request meets a kept connection that breaks: libcurl would send it again by
-	 * itself. */
+	/*
+	 * The second request meets a kept connection that breaks:
+	 * libcurl would send it again by itself.
+	 */
 	static const struct script script[] = {
 		{ .answer = HELLO },
 		{ .close = true },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* No test waits for time to pass: a timer that is due is due at once, one that is not is far away.
+/*
+ * No test waits for time to pass: a timer that is due is due at once, one that is not is far away.
  */
 #include <poll.h>
 #include <unistd.h>
