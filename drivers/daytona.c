@@ -177,7 +177,7 @@ daytona_close(struct driver_sandbox *sandbox)
 	while (sandbox->streams != NULL)
 		daytona_close_stream(sandbox->streams);
 	while (sandbox->operations != NULL)
-		daytona_cancel(sandbox->operations);
+		operation_cancel(sandbox->operations);
 	daytona_pty_free_spares(sandbox);
 	daytona_chore_free_all(sandbox);
 	daytona_life_end(sandbox);
@@ -200,7 +200,7 @@ const struct driver driver_daytona = {
 	.read = daytona_read,
 	.write = daytona_write,
 	.run = daytona_run,
-	.cancel = daytona_cancel,
+	.cancel = operation_cancel,
 	.start = daytona_start,
 	.resize = daytona_resize,
 	.signal = daytona_signal,

@@ -58,7 +58,7 @@ free_connect(struct daytona_connect *connect)
 	connect->sandbox->connect = NULL;
 	http_cancel(connect->request);
 	if (connect->probe != NULL)
-		daytona_cancel(connect->probe);
+		operation_cancel(connect->probe);
 	loop_timer_free(connect->again);
 	loop_timer_free(connect->deadline);
 	memory_free(connect->id);

@@ -16,6 +16,7 @@
 
 #include "core/driver.h"
 #include "drivers/http.h"
+#include "drivers/operation.h"
 
 struct daytona_answer;
 struct daytona_chore; /* a request nobody waits for */
@@ -152,16 +153,5 @@ struct driver_operation *daytona_read(struct driver_sandbox *sandbox, const char
     uint64_t max, int sink, driver_done_fn *done, void *argument);
 struct driver_operation *daytona_write(struct driver_sandbox *sandbox, const char *path,
     uint64_t size, int source, driver_done_fn *done, void *argument);
-void daytona_cancel(struct driver_operation *operation);
-
-/* What the kinds of operations have in common; each has its own behind it. */
-struct driver_operation {
-	struct driver_operation *next;
-	struct driver_sandbox *sandbox;
-	void (*destroy)(
-	    struct driver_operation *operation); /* frees what is the kind's own, and itself */
-};
-void daytona_operation_link(struct driver_sandbox *sandbox, struct driver_operation *operation,
-    void (*destroy)(struct driver_operation *operation));
 
 #endif

@@ -118,7 +118,7 @@ destroy(struct driver_operation *operation)
 	if (copy->script != NULL && copy->after == send_file && !operation->sandbox->is_closing)
 		daytona_run_redirect(copy->script, drop_prepared, operation->sandbox);
 	else if (copy->script != NULL)
-		daytona_cancel(copy->script);
+		operation_cancel(copy->script);
 	if (copy->temp != NULL && !operation->sandbox->is_lost && !operation->sandbox->is_closing)
 		(void)run_script(operation->sandbox, "drop", copy->temp, NULL, NULL, NULL);
 	memory_free(copy->temp);
@@ -140,7 +140,7 @@ report(struct daytona_copy *copy, const struct error *err)
 		reason = *err;
 		err = &reason;
 	}
-	daytona_cancel(&copy->operation);
+	operation_cancel(&copy->operation);
 	done(argument, err);
 }
 
@@ -162,7 +162,7 @@ new_copy(struct driver_sandbox *sandbox, const char *path, driver_done_fn *done,
 	copy->done = done;
 	copy->argument = argument;
 	copy->soon = loop_timer_new(sandbox->context.loop, soon_expired, copy);
-	daytona_operation_link(sandbox, &copy->operation, destroy);
+	operation_link(&copy->operation, &sandbox->operations, sandbox, destroy);
 	if (sandbox->base == NULL || sandbox->is_lost)
 		error_set(&copy->err, ERROR_UNAVAILABLE, "the sandbox does not run");
 	else if (path[0] != '/')
