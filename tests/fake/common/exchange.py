@@ -51,6 +51,8 @@ class Exchange:
         self.close_stream = None        # how a stream with an end of its own (a WebSocket) is closed by `then: close`
         self.triggered = False
         self.wedged = False             # the client is gone but the server side has not noticed
+        self.task = asyncio.current_task()
+        self.overdue = False            # after_ms is over: the task is cancelled for it
         self._watch_request_body()
 
     # -- the request ------------------------------------------------------------------------------------------------
@@ -122,7 +124,9 @@ class Exchange:
         action = self.action
         if action.get("delay_ms"):
             await asyncio.sleep(action["delay_ms"] / 1000)
-        points = ("request_bytes", "after_bytes", "after_events", "after")
+        if "after_ms" in action:
+            asyncio.get_running_loop().call_later(action["after_ms"] / 1000, self._become_overdue)
+        points = ("request_bytes", "after_bytes", "after_events", "after_ms", "after")
         if not any(point in action for point in points) and action.get("drop") != "after":
             self.trigger()
         if action.get("drop") == "before":
@@ -157,7 +161,17 @@ class Exchange:
             self.trigger()
             await self._canned()
 
-    async def _strike(self):
+    def _become_overdue(self):
+        """The time of after_ms: whatever the handler waits for, it is torn out of it."""
+        if self.finished:
+            return
+        if self.action.get("then") == "go on":
+            self.trigger()
+        else:
+            self.overdue = True
+            self.task.cancel()
+
+    async def strike(self):
         """The trigger point within the answer has been reached."""
         self.trigger()
         then = self.action.get("then", "cut")
@@ -168,7 +182,7 @@ class Exchange:
             await self.closed
         elif then == "close" and self.close_stream:
             await self.close_stream(self.action.get("close_code", 1000), self.action.get("close_reason", ""))
-        elif self.action.get("how") == "end" and not self.close_stream:
+        elif self.action.get("how") == "end" and self.response is not None and not self.close_stream:
             self.finished = True
             self.entry["ended"] = "end"
             await self.response.write_eof()
@@ -221,7 +235,7 @@ class Exchange:
         limit = self.action.get("after_bytes")
         if limit is not None and self.sent + len(data) >= limit:
             await self._put(data[:limit - self.sent])
-            await self._strike()
+            await self.strike()
             data = data[max(limit - self.sent, 0):]
         await self._put(data)
 
@@ -253,9 +267,9 @@ class Exchange:
             return
         await self._release()
         if spoilt and spoilt["kind"] == "cut" and spoilt.get("n", 1) == self.events:
-            await self._strike()
+            await self.strike()
         if self.action.get("after_events") == self.events:
-            await self._strike()
+            await self.strike()
 
     async def _release(self):
         """Write the frames that were held back to go out together."""

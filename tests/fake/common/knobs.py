@@ -10,14 +10,15 @@ MATCH_KEYS = {"method", "path", "sandbox", "query"}
 ACTION_KEYS = {
     "error", "status", "headers", "body", "after",
     "drop", "how", "delay_ms", "answer_delay_ms", "request_bytes",
-    "after_bytes", "after_events", "then", "kill_sandbox", "expire_sandbox",
+    "after_bytes", "after_events", "after_ms", "then", "kill_sandbox", "expire_sandbox",
     "frame", "end_stream", "no_end_event", "dribble_bytes", "dribble_ms", "coalesce",
     "close_code", "close_reason", "handshake", "ping_every",
 }
 VALUES = {"drop": {"before", "after"}, "how": {"reset", "fin", "end"}, "then": {"cut", "stall", "go on", "close"},
           "handshake": {"accept", "protocol", "extension"}}
 FRAMES = {"compressed", "oversized", "garbage", "cut",                  # of envelopes and of WebSockets
-          "fragmented", "masked", "opcode", "text", "long_length"}      # of WebSockets
+          "fragmented", "masked", "opcode", "text", "long_length",        # of WebSockets
+          "error", "blank", "null_exit"}                                # of lines of JSON
 
 
 class KnobError(ValueError):

@@ -21,7 +21,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SHARED_ETC = ("alternatives", "ssl", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nsswitch.conf", "bash.bashrc",
               "inputrc", "terminfo", "magic", "protocols", "services")
 ETC = {
-    "passwd": "root:x:0:0:root:/root:/bin/bash\n{user}:x:1000:1000:{user}:/home/{user}:/bin/bash\n"
+    "passwd": "root:x:0:0:root:/root:/bin/bash\n{user}:x:1000:1000:{user}:{home}:/bin/bash\n"
               "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
     "group": "root:x:0:\n{user}:x:1000:\nnogroup:x:65534:\n",
     "profile": "if [ -n \"$BASH\" ] && [ -f /etc/bash.bashrc ]; then . /etc/bash.bashrc; fi\n",
@@ -58,9 +58,9 @@ class Inbox:
     fds: list = field(default_factory=list)
 
 
-def make_root(root, hostname, user):
+def make_root(root, hostname, user, home):
     """Lay out the writable part of a machine's file system; what exists is left alone (a reboot keeps its disk)."""
-    for name in ("etc", f"home/{user}", "root", "tmp", "var/tmp", "var/log", "run", "opt", "mnt", "srv",
+    for name in ("etc", home.strip("/"), "root", "tmp", "var/tmp", "var/log", "run", "opt", "mnt", "srv",
                  "usr", "proc", "dev", "sys", "run/machine"):
         os.makedirs(os.path.join(root, name), 0o755, exist_ok=True)
     for name in ("tmp", "var/tmp"):
@@ -68,7 +68,7 @@ def make_root(root, hostname, user):
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         if os.path.islink("/" + name) and not os.path.lexists(os.path.join(root, name)):
             os.symlink(os.readlink("/" + name), os.path.join(root, name))
-    accounts = {name: ETC[name].format(user=user) for name in ("passwd", "group")}
+    accounts = {name: ETC[name].format(user=user, home=home) for name in ("passwd", "group")}
     texts = dict(ETC, **accounts, hostname=hostname + "\n", hosts=f"127.0.0.1 localhost {hostname}\n::1 localhost\n")
     for name, text in texts.items():
         path = os.path.join(root, "etc", name)
@@ -109,10 +109,10 @@ class Machine:
         self.loop.add_reader(sock, self._readable)
 
     @classmethod
-    async def start(cls, root, hostname, user=USER):
-        """Boot a machine on the directory `root`; returns when its init answers."""
+    async def start(cls, root, hostname, user=USER, home=None):
+        """Boot a machine on the directory `root`; returns when its init answers. The home is /home/USER if not given."""
         root = os.path.abspath(root)
-        make_root(root, hostname, user)
+        make_root(root, hostname, user, home or f"/home/{user}")
         ours, theirs = socket.socketpair()
         with theirs:
             command = sandbox_command(root, hostname, theirs.fileno())
@@ -146,11 +146,11 @@ class Machine:
         return await answer
 
     async def spawn(self, argv, env, cwd, stdin="null", pty=None, root=False, setsid=False, setpgid=False,
-                    output="split"):
+                    output="split", search=False):
         """Start a process. `pty` is (rows, cols) or None; `stdin` is "pipe" or "null"; `output` is "split" (stdout and
-        stderr), "merged" (both in stdout) or "null"."""
+        stderr), "merged" (both in stdout) or "null"; `search` looks argv[0] up in the PATH of `env`."""
         result, fds = await self.call("spawn", argv=argv, env=env, cwd=cwd, stdin=stdin, pty=pty, root=root,
-                                      setsid=setsid, setpgid=setpgid, output=output)
+                                      setsid=setsid, setpgid=setpgid, output=output, search=search)
         for fd in fds:
             os.set_blocking(fd, False)
         outputs = {"split": ["stdout", "stderr"], "merged": ["stdout"], "null": []}[output]

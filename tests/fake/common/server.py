@@ -108,9 +108,7 @@ class Fake:
             if exchange.action.get(how + "_sandbox"):
                 exchange.on_trigger = lambda how=how: self.end_sandbox(entry["sandbox"], how)
         try:
-            await exchange.expect_continue()
-            await exchange.before()
-            await self.serve(exchange)
+            await self._answer(exchange)
         except (Dropped, ConnectionError):
             pass
         except Exception:       # a bug of the fake must fail the test that met it, visibly
@@ -119,6 +117,17 @@ class Fake:
             exchange.cut()
         # A response is a mapping, and an empty one is false.
         return exchange.response if exchange.response is not None else web.Response(status=500)
+
+    async def _answer(self, exchange):
+        """Serve one request unless a knob says otherwise; after_ms tears the handler out of what it waits for."""
+        try:
+            await exchange.expect_continue()
+            await exchange.before()
+            await self.serve(exchange)
+        except asyncio.CancelledError:
+            if not exchange.overdue:
+                raise
+            await exchange.strike()
 
     async def _control(self, request):
         path, text = request.path[len("/_fake/"):], await request.text()

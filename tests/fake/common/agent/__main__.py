@@ -83,7 +83,8 @@ def run_child(request, stdio):
         become_root()
     os.umask(0o022)
     os.chdir(request["cwd"])
-    os.execve(request["argv"][0], request["argv"], request["env"])
+    execute = os.execvpe if request.get("search") else os.execve
+    execute(request["argv"][0], request["argv"], request["env"])
 
 
 def child_main(request, stdio, report):

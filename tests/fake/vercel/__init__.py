@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: ISC
+"""A fake Vercel Sandbox; see __main__.py."""
