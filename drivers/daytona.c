@@ -11,6 +11,7 @@
 #include "drivers/daytona.h"
 #include "drivers/daytona_driver.h"
 #include "drivers/kinds.h"
+#include "drivers/operation.h"
 
 /* ms; the control plane may need a while to see that a change is over. */
 #define RELEASE_TIMEOUT 30000
@@ -187,8 +188,7 @@ daytona_close(struct driver_sandbox *sandbox)
 	sandbox->is_closing = true;
 	daytona_connect_cancel(sandbox);
 	terminal_pool_close(&sandbox->terminals);
-	while (sandbox->operations != NULL)
-		operation_cancel(sandbox->operations);
+	operation_cancel_all(&sandbox->operations);
 	daytona_chore_free_all(sandbox);
 	daytona_life_end(sandbox);
 	daytona_forget(sandbox);

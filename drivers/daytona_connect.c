@@ -21,6 +21,7 @@
 #include "core/marker.h"
 #include "drivers/daytona_control.h"
 #include "drivers/daytona_driver.h"
+#include "drivers/operation.h"
 
 /* ms; create and start answer within 30 s of the server's own waiting. */
 #define SLOW_TIMEOUT 60000

@@ -112,10 +112,6 @@ extern const struct terminal_kind daytona_pty;
 struct driver_operation *daytona_run(struct driver_sandbox *sandbox, char *const *argv,
     const void *input, size_t input_size, size_t max_output, driver_result_fn *done,
     void *argument);
-
-/* From here on a run is somebody else's. */
-void daytona_run_redirect(
-    struct driver_operation *operation, driver_result_fn *done, void *argument);
 struct driver_operation *daytona_read(struct driver_sandbox *sandbox, const char *path,
     uint64_t max, int sink, driver_done_fn *done, void *argument);
 struct driver_operation *daytona_write(struct driver_sandbox *sandbox, const char *path,

@@ -178,7 +178,7 @@ daytona_run(struct driver_sandbox *sandbox, char *const *argv, const void *input
 	run->done = done;
 	run->argument = argument;
 	run->soon = loop_timer_new(sandbox->context.loop, soon_expired, run);
-	operation_link(&run->operation, &sandbox->operations, sandbox, destroy);
+	operation_link(&run->operation, sandbox, &sandbox->operations, destroy);
 	if (sandbox->base == NULL || sandbox->is_lost)
 		error_set(&run->err, ERROR_UNAVAILABLE, "the sandbox does not run");
 	else if (gather_check(argv, input_size, &run->err) == 0)
@@ -186,13 +186,4 @@ daytona_run(struct driver_sandbox *sandbox, char *const *argv, const void *input
 	if (run->err.code != ERROR_NONE)
 		loop_timer_start(run->soon, 0);
 	return &run->operation;
-}
-
-void
-daytona_run_redirect(struct driver_operation *operation, driver_result_fn *done, void *argument)
-{
-	struct daytona_run *run = (struct daytona_run *)operation;
-
-	run->done = done;
-	run->argument = argument;
 }

@@ -12,6 +12,7 @@
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
 #include "drivers/kinds.h"
+#include "drivers/operation.h"
 
 /* ms; a pause of a big sandbox takes most of a minute. */
 #define RELEASE_TIMEOUT 80000
@@ -160,8 +161,7 @@ e2b_close(struct driver_sandbox *sandbox)
 	e2b_connect_cancel(sandbox);
 	while (sandbox->streams != NULL)
 		e2b_close_stream(sandbox->streams);
-	while (sandbox->operations != NULL)
-		e2b_cancel(sandbox->operations);
+	operation_cancel_all(&sandbox->operations);
 	e2b_chore_free_all(sandbox);
 	e2b_life_end(sandbox);
 	e2b_forget(sandbox);
@@ -182,7 +182,7 @@ const struct driver driver_e2b = {
 	.read = e2b_read,
 	.write = e2b_write,
 	.run = e2b_run,
-	.cancel = e2b_cancel,
+	.cancel = operation_cancel,
 	.start = e2b_start,
 	.resize = e2b_resize,
 	.signal = e2b_signal,

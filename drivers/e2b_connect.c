@@ -19,6 +19,7 @@
 #include "core/json.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
+#include "drivers/operation.h"
 
 /* ms; the server itself gives up after 70 s. */
 #define START_TIMEOUT 90000
@@ -54,7 +55,7 @@ free_connect(struct e2b_connect *connect)
 	connect->sandbox->connect = NULL;
 	http_cancel(connect->request);
 	if (connect->probe != NULL)
-		e2b_cancel(connect->probe);
+		operation_cancel(connect->probe);
 	loop_timer_free(connect->again);
 	memory_free(connect->id);
 	memory_free(connect);

@@ -195,16 +195,5 @@ struct driver_operation *e2b_read(struct driver_sandbox *sandbox, const char *pa
     int sink, driver_done_fn *done, void *argument);
 struct driver_operation *e2b_write(struct driver_sandbox *sandbox, const char *path, uint64_t size,
     int source, driver_done_fn *done, void *argument);
-void e2b_cancel(struct driver_operation *operation);
-
-/* What the kinds of operations have in common; each has its own behind it. */
-struct driver_operation {
-	struct driver_operation *next;
-	struct driver_sandbox *sandbox;
-	void (*destroy)(
-	    struct driver_operation *operation); /* frees what is the kind's own, and itself */
-};
-void e2b_operation_link(struct driver_sandbox *sandbox, struct driver_operation *operation,
-    void (*destroy)(struct driver_operation *operation));
 
 #endif

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Files in and out through envd's /files, which reads as root, creates what is missing and writes
- * in place. core/scripts/file.sh adds what that lacks: rights are checked before a read, and a
- * write goes to a private file beside its target and is moved over it when it is complete.
- */
-#include <errno.h>
+/* Files in and out through envd's /files, which reads as root and creates what is missing. */
 #include <string.h>
-#include <unistd.h>
 
-#include "core/base/base64.h"
-#include "core/base/buffer.h"
-#include "core/base/error.h"
-#include "core/base/loop.h"
 #include "core/base/memory.h"
-#include "core/pump.h"
-#include "core/scripts.h"
+#include "drivers/e2b.h"
 #include "drivers/e2b_driver.h"
-
-/* Bytes that wait for the reader of a read, and from the writer of a write. */
-#define PUMP_MAX ((size_t)2 * HTTP_STREAM_ROOM)
-#define ANSWER_MAX 65536
-#define OUTPUT_MAX 4096
+#include "drivers/file_copy.h"
 
 /* Takes files as they are since then; before, in a form as browsers send it. */
 #define RAW_SINCE E2B_VERSION(0, 5, 7)
@@ -31,155 +16,18 @@
 	"Content-Type: application/octet-stream\r\n\r\n"
 #define FORM_TAIL "\r\n--" BOUNDARY "--\r\n"
 
-struct e2b_copy {
-	struct driver_operation operation; /* first: a copy is an operation */
-	struct loop_timer *soon;           /* tells what failed within the call */
-	struct error err;
-	struct http_request *request;
-	char *path;
-	driver_done_fn *done;
-	void *argument;
-	uint64_t left;              /* bytes to be moved */
-	struct pump_sink *sink;     /* of a read */
-	struct pump_source *source; /* of a write */
-	struct driver_operation *script;
-	void (*after)(
-	    struct e2b_copy *copy, const char *output); /* goes on once the script said ok */
-	char *temp;                                     /* of a write, while it is there */
-	bool is_form, tail_sent, is_complete;
-};
-
-/* Runs file.sh; nobody waits for the outcome when done is NULL. */
-static struct driver_operation *
-run_script(struct driver_sandbox *sandbox, const char *mode, char *first, char *second,
-    driver_result_fn *done, void *argument)
+static bool
+is_ready(const struct driver_sandbox *sandbox)
 {
-	struct driver_operation *operation;
-	char *arguments[4] = { NULL, first, second, NULL }, **argv;
-
-	arguments[0] = memory_text(mode);
-	argv = script_argv("file", arguments);
-	operation = e2b_run(sandbox, argv, NULL, 0, OUTPUT_MAX, done, argument);
-	memory_list_free(argv);
-	memory_free(arguments[0]);
-	return operation;
-}
-
-static void
-destroy(struct driver_operation *operation)
-{
-	struct e2b_copy *copy = (struct e2b_copy *)operation;
-
-	http_cancel(copy->request);
-	if (copy->script != NULL)
-		e2b_cancel(copy->script);
-	if (copy->temp != NULL && !operation->sandbox->is_closing)
-		(void)run_script(operation->sandbox, "drop", copy->temp, NULL, NULL, NULL);
-	memory_free(copy->temp);
-	pump_sink_free(copy->sink);
-	pump_source_free(copy->source);
-	loop_timer_free(copy->soon);
-	memory_free(copy->path);
-	memory_free(copy);
-}
-
-static void
-report(struct e2b_copy *copy, const struct error *err)
-{
-	driver_done_fn *done = copy->done;
-	void *argument = copy->argument;
-	struct error reason;
-
-	if (err != NULL) {
-		reason = *err;
-		err = &reason;
-	}
-	e2b_cancel(&copy->operation);
-	done(argument, err);
-}
-
-static void
-soon_expired(void *argument)
-{
-	struct e2b_copy *copy = argument;
-
-	report(copy, &copy->err);
-}
-
-static struct e2b_copy *
-new_copy(struct driver_sandbox *sandbox, const char *path, driver_done_fn *done, void *argument)
-{
-	struct e2b_copy *copy;
-
-	copy = memory_zeroed(1, sizeof(*copy));
-	copy->path = memory_text(path);
-	copy->done = done;
-	copy->argument = argument;
-	copy->soon = loop_timer_new(sandbox->context.loop, soon_expired, copy);
-	e2b_operation_link(sandbox, &copy->operation, destroy);
-	if (sandbox->id == NULL || sandbox->is_lost)
-		error_set(&copy->err, ERROR_UNAVAILABLE, "the sandbox does not run");
-	else if (path[0] != '/')
-		error_set(&copy->err, ERROR_INVALID, "not an absolute path");
-	else
-		e2b_life_use(sandbox);
-	if (copy->err.code != ERROR_NONE)
-		loop_timer_start(copy->soon, 0);
-	return copy;
-}
-
-static int
-read_outcome(const char *output, struct error *err)
-{
-	enum error_code code;
-	char *word;
-
-	if (strncmp(output, "ok", 2) == 0)
-		return 0;
-	word = memory_text_bounded(output, strcspn(output, " \n"));
-	code = error_code_parse(word);
-	output += strlen(word);
-	memory_free(word);
-	if (code == ERROR_NONE || *output != ' ')
-		return error_set(err, ERROR_UNAVAILABLE, "the sandbox's script gave no answer");
-	return error_set(err, code, "%.*s", (int)strcspn(output + 1, "\n"), output + 1);
-}
-
-static void
-script_done(void *argument, const struct driver_result *result, const struct error *reason)
-{
-	struct e2b_copy *copy = argument;
-	struct error err;
-	char *output;
-
-	copy->script = NULL;
-	if (reason != NULL) {
-		report(copy, reason);
-		return;
-	}
-	output = memory_text_bounded(result->output, result->output_size);
-	if (read_outcome(output, &err) == 0)
-		copy->after(copy, output);
-	else
-		report(copy, &err);
-	memory_free(output);
-}
-
-/* Runs file.sh and goes on with after. */
-static void
-begin_script(struct e2b_copy *copy, const char *mode, char *first, char *second,
-    void (*after)(struct e2b_copy *, const char *))
-{
-	copy->after = after;
-	copy->script = run_script(copy->operation.sandbox, mode, first, second, script_done, copy);
+	return sandbox->id != NULL && !sandbox->is_lost && !sandbox->is_closing;
 }
 
 /* Starts the request for the file; call has its own part filled in. */
-static void
-open_request(
-    struct e2b_copy *copy, const char *path, struct http_call *call, const char *const *headers)
+static struct http_request *
+open_request(struct driver_sandbox *sandbox, const char *path, struct http_call *call,
+    const char *const *headers)
 {
-	struct driver_sandbox *sandbox = copy->operation.sandbox;
+	struct http_request *request;
 	char *escaped, *url, **list;
 
 	escaped = http_escape(path);
@@ -189,247 +37,80 @@ open_request(
 	call->headers = list;
 	call->connect_timeout = e2b_connect_timeout(sandbox);
 	call->first_byte_timeout = call->idle_timeout = sandbox->request_timeout;
-	call->argument = copy;
-	copy->request = http_start(sandbox->http, call);
+	request = http_start(sandbox->http, call);
 	memory_list_free(list);
 	memory_free(url);
 	memory_free(escaped);
+	return request;
 }
 
-/* Fails, asking whether the sandbox is still there when something before envd answered. */
-static void
-fail(struct e2b_copy *copy, const struct http_answer *answer, const struct error *reason,
-    const char *what)
+static struct http_request *
+fetch(struct driver_sandbox *sandbox, const char *path, struct http_call *call)
 {
-	struct driver_sandbox *sandbox = copy->operation.sandbox;
-	struct error err = *reason;
+	static const char *const headers[] = { NULL };
 
-	error_wrap(&err, "%s", what);
+	return open_request(sandbox, path, call, headers);
+}
+
+static struct http_request *
+store(struct driver_sandbox *sandbox, const char *path, struct http_call *call, const char **tail)
+{
+	static const char *const raw[] = { "Content-Type: application/octet-stream", NULL };
+	static const char *const form[] = { "Content-Type: multipart/form-data; boundary=" BOUNDARY,
+		NULL };
+	struct http_request *request;
+
+	if (sandbox->version >= RAW_SINCE)
+		return open_request(sandbox, path, call, raw);
+	call->body_length += (int64_t)(strlen(FORM_HEAD) + strlen(FORM_TAIL));
+	request = open_request(sandbox, path, call, form);
+	http_send(request, FORM_HEAD, strlen(FORM_HEAD));
+	*tail = FORM_TAIL;
+	return request;
+}
+
+/* Asks whether the sandbox is still there when something before envd answered. */
+static void
+suspect(struct driver_sandbox *sandbox, const struct http_answer *answer)
+{
 	if (answer->status == 502 || answer->outcome == HTTP_BROKEN ||
 	    answer->outcome == HTTP_UNKNOWN)
 		e2b_life_check(sandbox);
-	report(copy, &err);
 }
 
-/* Moves what was received on to the reader, up to the limit; true when that is reached. */
-static bool
-drain(struct e2b_copy *copy)
+static const struct file_interface file_interface = {
+	.driver = &driver_e2b,
+	.is_ready = is_ready,
+	.fetch = fetch,
+	.store = store,
+	.suspect = suspect,
+};
+
+static struct file_copy_setup
+copy_setup(struct driver_sandbox *sandbox)
 {
-	const struct buffer *received = http_received(copy->request);
-	size_t size = received->length, room = pump_sink_room(copy->sink);
-
-	if (size > room)
-		size = room;
-	if (size > copy->left)
-		size = (size_t)copy->left;
-	pump_sink_put(copy->sink, buffer_data(received), size);
-	http_consume(copy->request, size);
-	copy->left -= size;
-	return copy->left == 0;
-}
-
-static void
-end_read(struct e2b_copy *copy)
-{
-	copy->request = NULL;
-	copy->is_complete = true;
-	pump_sink_end(copy->sink);
-	if (pump_sink_is_done(copy->sink))
-		report(copy, NULL);
-}
-
-static void
-read_received(void *argument)
-{
-	struct e2b_copy *copy = argument;
-
-	if (drain(copy)) {
-		http_cancel(copy->request);
-		end_read(copy);
-		return;
-	}
-	http_hold(copy->request, http_received(copy->request)->length > 0);
-}
-
-static void
-read_done(void *argument, const struct http_answer *answer, const struct error *err)
-{
-	struct e2b_copy *copy = argument;
-
-	copy->request = NULL;
-	if (err == NULL)
-		end_read(copy);
-	else
-		fail(copy, answer, err, "read file");
-}
-
-static void
-sink_has_room(void *argument)
-{
-	struct e2b_copy *copy = argument;
-
-	if (copy->is_complete && pump_sink_is_done(copy->sink))
-		report(copy, NULL);
-	else if (copy->request != NULL)
-		http_hold(copy->request, false);
-}
-
-static void
-fetch(struct e2b_copy *copy, const char *output)
-{
-	static const char *const headers[] = { NULL };
-	struct http_call call = { 0 };
-
-	(void)output;
-	call.method = "GET";
-	call.repeat = HTTP_IDEMPOTENT;
-	call.received = read_received;
-	call.done = read_done;
-	open_request(copy, copy->path, &call, headers);
+	return (struct file_copy_setup){
+		.interface = &file_interface,
+		.sandbox = sandbox,
+		.operations = &sandbox->operations,
+		.loop = sandbox->context.loop,
+	};
 }
 
 struct driver_operation *
 e2b_read(struct driver_sandbox *sandbox, const char *path, uint64_t max, int sink,
     driver_done_fn *done, void *argument)
 {
-	struct e2b_copy *copy;
+	struct file_copy_setup setup = copy_setup(sandbox);
 
-	copy = new_copy(sandbox, path, done, argument);
-	copy->sink = pump_sink_new(sandbox->context.loop, sink, PUMP_MAX, sink_has_room, copy);
-	copy->left = max == UINT64_MAX ? max : max + 1;
-	if (copy->err.code == ERROR_NONE)
-		begin_script(copy, "check", copy->path, NULL, fetch);
-	return &copy->operation;
-}
-
-static void
-placed(struct e2b_copy *copy, const char *output)
-{
-	(void)output;
-	memory_free(copy->temp);
-	copy->temp = NULL;
-	report(copy, NULL);
-}
-
-static void
-write_done(void *argument, const struct http_answer *answer, const struct error *err)
-{
-	struct e2b_copy *copy = argument;
-
-	copy->request = NULL;
-	if (err == NULL)
-		begin_script(copy, "place", copy->temp, copy->path, placed);
-	else
-		fail(copy, answer, err, "write file");
-}
-
-/* The source has less than it said: the request cannot be completed. */
-static void
-fail_short(struct e2b_copy *copy)
-{
-	struct error err;
-
-	error_set(&err, ERROR_INVALID, "write file: %llu bytes less came than were announced",
-	    (unsigned long long)copy->left);
-	report(copy, &err);
-}
-
-/* Moves what the writer gave on into the request. */
-static void
-fill(struct e2b_copy *copy)
-{
-	const struct buffer *bytes = pump_source_buffer(copy->source);
-	size_t size = bytes->length, room = http_send_room(copy->request);
-
-	if (size > room)
-		size = room;
-	if (size > copy->left)
-		size = (size_t)copy->left;
-	if (size > 0) {
-		http_send(copy->request, buffer_data(bytes), size);
-		pump_source_consume(copy->source, size);
-		copy->left -= size;
-		room -= size;
-	}
-	if (copy->left > 0) {
-		if (bytes->length == 0 && pump_source_has_ended(copy->source))
-			fail_short(copy);
-		return;
-	}
-	if (copy->is_form && !copy->tail_sent) {
-		if (room < strlen(FORM_TAIL))
-			return;
-		http_send(copy->request, FORM_TAIL, strlen(FORM_TAIL));
-	}
-	copy->tail_sent = true;
-	http_send_end(copy->request);
-}
-
-static void
-source_ready(void *argument)
-{
-	struct e2b_copy *copy = argument;
-
-	if (copy->request != NULL && !copy->tail_sent)
-		fill(copy);
-}
-
-/* Takes the name of the private file from what prepare said: "ok BASE64". */
-static int
-take_temp(struct e2b_copy *copy, const char *output, struct error *err)
-{
-	unsigned char *name;
-	size_t size, length;
-
-	output += output[2] == ' ' ? 3 : 2;
-	length = strcspn(output, "\n");
-	name = memory_allocate(length / 4 * 3 + 1);
-	if (base64_decode(name, &size, output, length) == 0 && size > 0 && name[0] == '/')
-		copy->temp = memory_text_bounded(name, size);
-	memory_free(name);
-	return copy->temp == NULL ? error_set(err, ERROR_UNAVAILABLE, "no private file was made")
-				  : 0;
-}
-
-static void
-send_file(struct e2b_copy *copy, const char *output)
-{
-	static const char *const raw[] = { "Content-Type: application/octet-stream", NULL };
-	static const char *const form[] = { "Content-Type: multipart/form-data; boundary=" BOUNDARY,
-		NULL };
-	struct http_call call = { 0 };
-	struct error err;
-
-	if (take_temp(copy, output, &err) != 0) {
-		report(copy, &err);
-		return;
-	}
-	copy->is_form = copy->operation.sandbox->version < RAW_SINCE;
-	call.method = "POST";
-	/* Not again by itself: what the writer gave is gone. */
-	call.repeat = HTTP_ONCE;
-	call.wants_more = source_ready;
-	call.body_length = (int64_t)copy->left;
-	if (copy->is_form)
-		call.body_length += (int64_t)(strlen(FORM_HEAD) + strlen(FORM_TAIL));
-	call.max_answer = ANSWER_MAX;
-	call.done = write_done;
-	open_request(copy, copy->temp, &call, copy->is_form ? form : raw);
-	if (copy->is_form)
-		http_send(copy->request, FORM_HEAD, strlen(FORM_HEAD));
-	fill(copy);
+	return file_copy_read(&setup, path, max, sink, done, argument);
 }
 
 struct driver_operation *
 e2b_write(struct driver_sandbox *sandbox, const char *path, uint64_t size, int source,
     driver_done_fn *done, void *argument)
 {
-	struct e2b_copy *copy;
+	struct file_copy_setup setup = copy_setup(sandbox);
 
-	copy = new_copy(sandbox, path, done, argument);
-	copy->source = pump_source_new(sandbox->context.loop, source, PUMP_MAX, source_ready, copy);
-	copy->left = size;
-	if (copy->err.code == ERROR_NONE)
-		begin_script(copy, "prepare", copy->path, NULL, send_file);
-	return &copy->operation;
+	return file_copy_write(&setup, path, size, source, done, argument);
 }

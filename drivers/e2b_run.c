@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/memory.h"
 #include "drivers/e2b_driver.h"
+#include "drivers/operation.h"
 
 struct e2b_run {
 	struct driver_operation operation; /* first: a run is an operation */
@@ -18,27 +19,6 @@ struct e2b_run {
 	driver_result_fn *done; /* NULL: nobody cares */
 	void *argument;
 };
-
-void
-e2b_operation_link(struct driver_sandbox *sandbox, struct driver_operation *operation,
-    void (*destroy)(struct driver_operation *operation))
-{
-	operation->sandbox = sandbox;
-	operation->destroy = destroy;
-	operation->next = sandbox->operations;
-	sandbox->operations = operation;
-}
-
-void
-e2b_cancel(struct driver_operation *operation)
-{
-	struct driver_operation **place;
-
-	for (place = &operation->sandbox->operations; *place != operation; place = &(*place)->next)
-		continue;
-	*place = operation->next;
-	operation->destroy(operation);
-}
 
 static void
 destroy(struct driver_operation *operation)
@@ -125,7 +105,7 @@ run_ended(void *argument, const struct driver_exit *ended, const struct error *e
 	/* The callback must not find the operation under way any more, but its output. */
 	buffer_init(&run->output, 0);
 	buffer_init(&run->errors, 0);
-	e2b_cancel(&run->operation);
+	operation_cancel(&run->operation);
 	if (done != NULL)
 		done(
 		    done_argument, ended == NULL ? NULL : &result, ended == NULL ? &failure : NULL);
@@ -156,7 +136,7 @@ e2b_run_command(struct driver_sandbox *sandbox, const struct driver_command *com
 		run->data = memory_allocate(input_size);
 		memcpy(run->data, input, input_size);
 	}
-	e2b_operation_link(sandbox, &run->operation, destroy);
+	operation_link(&run->operation, sandbox, &sandbox->operations, destroy);
 	run->process = e2b_process_start(sandbox, command, &run_events, run);
 	return &run->operation;
 }

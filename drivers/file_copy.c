@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * A copy is a script, then a request, and for a write another script:
+ *
+ *	read    check PATH, fetch
+ *	write   prepare PATH, store into what it made, place it
+ *	        or, where a big file is too much for one request, store its first part into what
+ *	        it made and the others beside that, append each, place it
+ *
+ * A write that is given up while its private file is made goes on until it knows the file's name,
+ * which nobody else does, and then removes it.
+ */
 #include <string.h>
 
 #include "core/base/base64.h"
@@ -9,95 +20,90 @@
 #include "core/pump.h"
 #include "core/scripts.h"
 #include "drivers/file_copy.h"
-#include "drivers/http.h"
+#include "drivers/operation.h"
+#include "drivers/pack.h"
 
 /* Bytes that wait for the reader of a read, and from the writer of a write. */
 #define PUMP_MAX ((size_t)2 * HTTP_STREAM_ROOM)
+#define ANSWER_MAX 65536
 #define OUTPUT_MAX 4096
+
+struct file_copy {
+	struct driver_operation operation; /* first: a copy is an operation */
+	struct file_copy_setup setup;
+	struct loop_timer *soon; /* tells what failed within the call */
+	struct error err;
+	struct http_request *request;
+	char *path;
+	driver_done_fn *done;
+	void *argument;
+	uint64_t left;              /* bytes to be moved */
+	struct pump_sink *sink;     /* of a read */
+	struct pump_source *source; /* of a write */
+	struct driver_operation *script;
+	/* Goes on once the script said ok. */
+	void (*after)(struct file_copy *copy, const char *output);
+	char *temp;       /* of a write, while it is there */
+	const char *tail; /* of a write's request */
+	bool tail_sent, is_complete;
+	struct pack *part;  /* that is filled, or under way */
+	uint64_t part_left; /* bytes that it still takes */
+	bool is_later;      /* it is not the first one */
+};
 
 /* Runs file.sh; nobody waits for the outcome when done is NULL. */
 static struct driver_operation *
-run_script(const struct file_copy_kind *kind, struct driver_sandbox *sandbox, const char *mode,
-    char *const words[2], driver_result_fn *done, void *argument)
+run_script(const struct file_copy_setup *setup, const char *mode, char *first, char *second,
+    driver_result_fn *done, void *argument)
 {
 	struct driver_operation *operation;
-	char *arguments[4] = { NULL, words[0], words[1], NULL }, **argv;
+	char *arguments[4] = { NULL, first, second, NULL }, **argv;
 
 	arguments[0] = memory_text(mode);
 	argv = script_argv("file", arguments);
-	operation = kind->run(sandbox, argv, NULL, 0, OUTPUT_MAX, done, argument);
+	operation = setup->interface->driver->run(
+	    setup->sandbox, argv, NULL, 0, OUTPUT_MAX, done, argument);
 	memory_list_free(argv);
 	memory_free(arguments[0]);
 	return operation;
 }
 
-/* The name of the private file in what prepare said, "ok BASE64", as a new text; NULL for none. */
-static char *
-read_temp(const char *output)
-{
-	unsigned char *name;
-	size_t size, length;
-	char *temp;
-
-	if (strncmp(output, "ok ", 3) != 0)
-		return NULL;
-	output += 3;
-	length = strcspn(output, "\n");
-	name = memory_allocate(length / 4 * 3 + 1);
-	temp = NULL;
-	if (base64_decode(name, &size, output, length) == 0 && size > 0 && name[0] == '/')
-		temp = memory_text_bounded(name, size);
-	memory_free(name);
-	return temp;
-}
-
 static void
-drop_temp(const struct file_copy_kind *kind, struct driver_sandbox *sandbox, char *temp)
+free_copy(struct file_copy *copy)
 {
-	char *words[2] = { temp, NULL };
-
-	(void)run_script(kind, sandbox, "drop", words, NULL, NULL);
-}
-
-void
-file_copy_orphaned(const struct file_copy_kind *kind, struct driver_sandbox *sandbox,
-    const struct driver_result *result)
-{
-	char *output, *temp;
-
-	output = memory_text_bounded(result->output, result->output_size);
-	temp = read_temp(output);
-	if (temp != NULL)
-		drop_temp(kind, sandbox, temp);
-	memory_free(temp);
-	memory_free(output);
-}
-
-static void begin_sending(struct file_copy *copy, const char *output);
-
-static void
-destroy(struct driver_operation *operation)
-{
-	struct file_copy *copy = (struct file_copy *)operation;
-	const struct file_copy_kind *kind = copy->kind;
-	bool is_usable = kind->is_usable(operation->sandbox);
-
-	http_cancel(copy->request);
-	if (kind->release != NULL)
-		kind->release(copy);
-	/* A write was given up while its private file was made: nobody else knows the name. */
-	if (copy->script != NULL && copy->after == begin_sending && is_usable)
-		kind->abandon(copy->script);
-	else if (copy->script != NULL)
-		operation_cancel(copy->script);
-	if (copy->temp != NULL && is_usable)
-		drop_temp(kind, operation->sandbox, copy->temp);
+	if (copy->script != NULL)
+		copy->setup.interface->driver->cancel(copy->script);
+	if (copy->temp != NULL && copy->setup.interface->is_ready(copy->setup.sandbox))
+		(void)run_script(&copy->setup, "drop", copy->temp, NULL, NULL, NULL);
+	pack_free(copy->part);
 	memory_free(copy->temp);
 	pump_sink_free(copy->sink);
 	pump_source_free(copy->source);
 	loop_timer_free(copy->soon);
 	memory_free(copy->path);
 	memory_free(copy);
+}
+
+static void drop_prepared(struct file_copy *copy, const char *output);
+static void store(struct file_copy *copy, const char *output);
+
+static void
+destroy(struct driver_operation *operation)
+{
+	struct file_copy *copy = (struct file_copy *)operation;
+
+	http_cancel(copy->request);
+	copy->request = NULL;
+	if (copy->script == NULL || copy->after != store ||
+	    !copy->setup.interface->is_ready(copy->setup.sandbox)) {
+		free_copy(copy);
+		return;
+	}
+	copy->done = NULL;
+	copy->after = drop_prepared;
+	pump_source_free(copy->source);
+	copy->source = NULL;
+	operation_link(operation, copy->setup.sandbox, copy->setup.operations, destroy);
 }
 
 static void
@@ -112,7 +118,8 @@ report(struct file_copy *copy, const struct error *err)
 		err = &reason;
 	}
 	operation_cancel(&copy->operation);
-	done(argument, err);
+	if (done != NULL)
+		done(argument, err);
 }
 
 static void
@@ -129,15 +136,15 @@ new_copy(
 {
 	struct file_copy *copy;
 
-	copy = memory_zeroed(1, setup->kind->size);
-	copy->kind = setup->kind;
+	copy = memory_zeroed(1, sizeof(*copy));
+	copy->setup = *setup;
 	copy->path = memory_text(path);
 	copy->done = done;
 	copy->argument = argument;
 	copy->soon = loop_timer_new(setup->loop, soon_expired, copy);
-	operation_link(&copy->operation, setup->list, setup->sandbox, destroy);
-	if (setup->refusal != NULL)
-		copy->err = *setup->refusal;
+	operation_link(&copy->operation, setup->sandbox, setup->operations, destroy);
+	if (!setup->interface->is_ready(setup->sandbox))
+		error_set(&copy->err, ERROR_UNAVAILABLE, "the sandbox does not run");
 	else if (path[0] != '/')
 		error_set(&copy->err, ERROR_INVALID, "not an absolute path");
 	if (copy->err.code != ERROR_NONE)
@@ -182,26 +189,23 @@ script_done(void *argument, const struct driver_result *result, const struct err
 	memory_free(output);
 }
 
-void
-file_copy_run(struct file_copy *copy, const char *mode, char *first, char *second,
-    void (*after)(struct file_copy *copy, const char *output))
+/* Runs file.sh and goes on with after. */
+static void
+begin_script(struct file_copy *copy, const char *mode, char *first, char *second,
+    void (*after)(struct file_copy *, const char *))
 {
-	char *words[2] = { first, second };
-
 	copy->after = after;
-	copy->script = run_script(
-	    copy->kind, copy->operation.sandbox, mode, words, script_done, copy);
+	copy->script = run_script(&copy->setup, mode, first, second, script_done, copy);
 }
 
-void
-file_copy_fail(struct file_copy *copy, const struct http_answer *answer, const struct error *reason,
+static void
+fail(struct file_copy *copy, const struct http_answer *answer, const struct error *reason,
     const char *what)
 {
 	struct error err = *reason;
 
 	error_wrap(&err, "%s", what);
-	if (answer != NULL)
-		copy->kind->doubt(copy->operation.sandbox, answer);
+	copy->setup.interface->suspect(copy->setup.sandbox, answer);
 	report(copy, &err);
 }
 
@@ -232,8 +236,8 @@ end_read(struct file_copy *copy)
 		report(copy, NULL);
 }
 
-void
-file_copy_received(void *argument)
+static void
+read_received(void *argument)
 {
 	struct file_copy *copy = argument;
 
@@ -245,8 +249,8 @@ file_copy_received(void *argument)
 	http_hold(copy->request, http_received(copy->request)->length > 0);
 }
 
-void
-file_copy_fetched(void *argument, const struct http_answer *answer, const struct error *err)
+static void
+read_done(void *argument, const struct http_answer *answer, const struct error *err)
 {
 	struct file_copy *copy = argument;
 
@@ -254,7 +258,7 @@ file_copy_fetched(void *argument, const struct http_answer *answer, const struct
 	if (err == NULL)
 		end_read(copy);
 	else
-		file_copy_fail(copy, answer, err, "read file");
+		fail(copy, answer, err, "read file");
 }
 
 static void
@@ -271,8 +275,15 @@ sink_has_room(void *argument)
 static void
 fetch(struct file_copy *copy, const char *output)
 {
+	struct http_call call = { 0 };
+
 	(void)output;
-	copy->kind->fetch(copy);
+	call.method = "GET";
+	call.repeat = HTTP_IDEMPOTENT;
+	call.received = read_received;
+	call.done = read_done;
+	call.argument = copy;
+	copy->request = copy->setup.interface->fetch(copy->setup.sandbox, copy->path, &call);
 }
 
 struct driver_operation *
@@ -285,7 +296,7 @@ file_copy_read(const struct file_copy_setup *setup, const char *path, uint64_t m
 	copy->sink = pump_sink_new(setup->loop, sink, PUMP_MAX, sink_has_room, copy);
 	copy->left = max == UINT64_MAX ? max : max + 1;
 	if (copy->err.code == ERROR_NONE)
-		file_copy_run(copy, "check", copy->path, NULL, fetch);
+		begin_script(copy, "check", copy->path, NULL, fetch);
 	return &copy->operation;
 }
 
@@ -298,42 +309,223 @@ placed(struct file_copy *copy, const char *output)
 	report(copy, NULL);
 }
 
-void
-file_copy_sent(struct file_copy *copy)
+static void
+write_done(void *argument, const struct http_answer *answer, const struct error *err)
 {
-	file_copy_run(copy, "place", copy->temp, copy->path, placed);
+	struct file_copy *copy = argument;
+
+	copy->request = NULL;
+	if (err == NULL)
+		begin_script(copy, "place", copy->temp, copy->path, placed);
+	else
+		fail(copy, answer, err, "write file");
 }
 
-void
-file_copy_fail_short(struct file_copy *copy)
+/* The source has less than it said: the request cannot be completed. */
+static void
+fail_short(struct file_copy *copy)
 {
 	struct error err;
 
-	error_set(&err, ERROR_INVALID, "%llu bytes less came than were announced",
+	error_set(&err, ERROR_INVALID, "write file: %llu bytes less came than were announced",
 	    (unsigned long long)copy->left);
-	file_copy_fail(copy, NULL, &err, "write file");
+	report(copy, &err);
 }
 
+/* Moves what the writer gave on into the request. */
+static void
+fill(struct file_copy *copy)
+{
+	const struct buffer *bytes = pump_source_buffer(copy->source);
+	size_t size = bytes->length, room = http_send_room(copy->request);
+
+	if (size > room)
+		size = room;
+	if (size > copy->left)
+		size = (size_t)copy->left;
+	if (size > 0) {
+		http_send(copy->request, buffer_data(bytes), size);
+		pump_source_consume(copy->source, size);
+		copy->left -= size;
+		room -= size;
+	}
+	if (copy->left > 0) {
+		if (bytes->length == 0 && pump_source_has_ended(copy->source))
+			fail_short(copy);
+		return;
+	}
+	if (room < strlen(copy->tail))
+		return;
+	http_send(copy->request, copy->tail, strlen(copy->tail));
+	copy->tail_sent = true;
+	http_send_end(copy->request);
+}
+
+static void fill_part(struct file_copy *copy);
+
+/* A part is where it belongs: goes on with the next one. */
+static void
+end_part(struct file_copy *copy, const char *output)
+{
+	(void)output;
+	pack_free(copy->part);
+	copy->part = NULL;
+	copy->is_later = true;
+	if (copy->left == 0)
+		begin_script(copy, "place", copy->temp, copy->path, placed);
+	else
+		fill_part(copy);
+}
+
+static void
+part_done(void *argument, const struct http_answer *answer, const struct error *err)
+{
+	struct file_copy *copy = argument;
+
+	copy->request = NULL;
+	if (err != NULL)
+		fail(copy, answer, err, "write file");
+	else if (copy->is_later)
+		begin_script(copy, "append", copy->temp, NULL, end_part);
+	else
+		end_part(copy, NULL);
+}
+
+static void
+fail_pack(struct file_copy *copy, const struct error *reason)
+{
+	struct error err = *reason;
+
+	error_wrap(&err, "write file");
+	report(copy, &err);
+}
+
+static void
+send_part(struct file_copy *copy)
+{
+	const struct buffer *packed;
+	struct http_call call = { 0 };
+	struct error err;
+
+	packed = pack_finish(copy->part, &err);
+	if (packed == NULL) {
+		fail_pack(copy, &err);
+		return;
+	}
+	call.method = "POST";
+	/* The same part again is the same part. */
+	call.repeat = HTTP_IDEMPOTENT;
+	call.max_answer = ANSWER_MAX;
+	call.done = part_done;
+	call.argument = copy;
+	copy->request = copy->setup.interface->store_part(copy->setup.sandbox, packed, &call);
+}
+
+static int
+begin_part(struct file_copy *copy, struct error *err)
+{
+	uint64_t max = copy->setup.interface->part_max;
+	char *path;
+
+	copy->part_left = copy->left < max ? copy->left : max;
+	path = memory_text_format("%s%s", copy->temp, copy->is_later ? ".part" : "");
+	copy->part = pack_new(path, (size_t)copy->part_left, err);
+	memory_free(path);
+	return copy->part == NULL ? -1 : 0;
+}
+
+/* Packs what the writer gave, and sends the part when it is full. */
+static void
+fill_part(struct file_copy *copy)
+{
+	const struct buffer *bytes = pump_source_buffer(copy->source);
+	struct error err;
+	size_t size;
+	int result;
+
+	result = copy->part == NULL ? begin_part(copy, &err) : 0;
+	size = bytes->length < copy->part_left ? bytes->length : (size_t)copy->part_left;
+	if (result == 0 && size > 0) {
+		result = pack_put(copy->part, buffer_data(bytes), size, &err);
+		pump_source_consume(copy->source, size);
+		copy->left -= size;
+		copy->part_left -= size;
+	}
+	if (result != 0)
+		fail_pack(copy, &err);
+	else if (copy->part_left == 0)
+		send_part(copy);
+	else if (bytes->length == 0 && pump_source_has_ended(copy->source))
+		fail_short(copy);
+}
+
+/* What comes while a part is under way waits. */
 static void
 source_ready(void *argument)
 {
 	struct file_copy *copy = argument;
 
-	copy->kind->more(copy);
+	if (copy->part != NULL) {
+		if (copy->request == NULL && copy->script == NULL)
+			fill_part(copy);
+	} else if (copy->request != NULL && !copy->tail_sent) {
+		fill(copy);
+	}
 }
 
+/* Takes the name of the private file from what prepare said: "ok BASE64". */
+static int
+take_temp(struct file_copy *copy, const char *output, struct error *err)
+{
+	unsigned char *name;
+	size_t size, length;
+
+	output += output[2] == ' ' ? 3 : 2;
+	length = strcspn(output, "\n");
+	name = memory_allocate(length / 4 * 3 + 1);
+	if (base64_decode(name, &size, output, length) == 0 && size > 0 && name[0] == '/')
+		copy->temp = memory_text_bounded(name, size);
+	memory_free(name);
+	return copy->temp == NULL ? error_set(err, ERROR_UNAVAILABLE, "no private file was made")
+				  : 0;
+}
+
+/* The write was given up meanwhile: destroy removes what has a name now. */
 static void
-begin_sending(struct file_copy *copy, const char *output)
+drop_prepared(struct file_copy *copy, const char *output)
 {
 	struct error err;
 
-	copy->temp = read_temp(output);
-	if (copy->temp == NULL) {
-		error_set(&err, ERROR_UNAVAILABLE, "no private file was made");
+	(void)take_temp(copy, output, &err);
+	report(copy, NULL);
+}
+
+static void
+store(struct file_copy *copy, const char *output)
+{
+	struct http_call call = { 0 };
+	struct error err;
+
+	if (take_temp(copy, output, &err) != 0) {
 		report(copy, &err);
 		return;
 	}
-	copy->kind->send(copy);
+	if (copy->setup.interface->store == NULL) {
+		fill_part(copy);
+		return;
+	}
+	call.method = "POST";
+	/* Not again by itself: what the writer gave is gone. */
+	call.repeat = HTTP_ONCE;
+	call.wants_more = source_ready;
+	call.body_length = (int64_t)copy->left;
+	call.max_answer = ANSWER_MAX;
+	call.done = write_done;
+	call.argument = copy;
+	copy->tail = "";
+	copy->request = copy->setup.interface->store(
+	    copy->setup.sandbox, copy->temp, &call, &copy->tail);
+	fill(copy);
 }
 
 struct driver_operation *
@@ -346,6 +538,6 @@ file_copy_write(const struct file_copy_setup *setup, const char *path, uint64_t 
 	copy->source = pump_source_new(setup->loop, source, PUMP_MAX, source_ready, copy);
 	copy->left = size;
 	if (copy->err.code == ERROR_NONE)
-		file_copy_run(copy, "prepare", copy->path, NULL, begin_sending);
+		begin_script(copy, "prepare", copy->path, NULL, store);
 	return &copy->operation;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: ISC */
+#include <stddef.h>
+
 #include "drivers/operation.h"
 
 void
-operation_link(struct driver_operation *operation, struct driver_operation **list,
-    struct driver_sandbox *sandbox, void (*destroy)(struct driver_operation *operation))
+operation_link(struct driver_operation *operation, struct driver_sandbox *sandbox,
+    struct driver_operation **list, void (*destroy)(struct driver_operation *operation))
 {
-	operation->list = list;
 	operation->sandbox = sandbox;
 	operation->destroy = destroy;
+	operation->list = list;
 	operation->next = *list;
 	*list = operation;
 }
@@ -21,4 +23,11 @@ operation_cancel(struct driver_operation *operation)
 		continue;
 	*place = operation->next;
 	operation->destroy(operation);
+}
+
+void
+operation_cancel_all(struct driver_operation **list)
+{
+	while (*list != NULL)
+		operation_cancel(*list);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What one read, write or run under way is in drivers whose operations come in several kinds: each
- * kind has its own behind it, and all of a sandbox are in one list.
+ * What the operations of drivers over HTTP have in common, whatever they do: a place in their
+ * sandbox's list, and a way to end. Each kind of operation has its own behind it.
  */
 #ifndef DRIVERS_OPERATION_H
 #define DRIVERS_OPERATION_H
@@ -15,11 +15,14 @@ struct driver_operation {
 	void (*destroy)(struct driver_operation *operation);
 };
 
-/* Fills operation and puts it into the list of its sandbox. */
-void operation_link(struct driver_operation *operation, struct driver_operation **list,
-    struct driver_sandbox *sandbox, void (*destroy)(struct driver_operation *operation));
+/* Enters an operation into its sandbox's list. */
+void operation_link(struct driver_operation *operation, struct driver_sandbox *sandbox,
+    struct driver_operation **list, void (*destroy)(struct driver_operation *operation));
 
-/* As driver->cancel: takes it out of its list and destroys it. */
+/* cancel of core/driver.h: takes it out of the list and destroys it. */
 void operation_cancel(struct driver_operation *operation);
+
+/* Cancels all of a list. */
+void operation_cancel_all(struct driver_operation **list);
 
 #endif

@@ -226,8 +226,7 @@ vercel_close(struct driver_sandbox *sandbox)
 	sandbox->is_closing = true;
 	vercel_connect_cancel(sandbox);
 	terminal_pool_close(&sandbox->terminals);
-	while (sandbox->operations != NULL)
-		operation_cancel(sandbox->operations);
+	operation_cancel_all(&sandbox->operations);
 	http_cancel(sandbox->releasing);
 	vercel_life_end(sandbox);
 	vercel_forget(sandbox);

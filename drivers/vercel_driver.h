@@ -4,8 +4,7 @@
  * vercel_connect.c gets it with what vercel_control.c says and reads, vercel_life.c pushes its end
  * back and finds out what became of it, vercel_request.c makes the requests of all of them.
  * Commands run on a terminal (vercel_pty.c, and terminal.h) or, to their end, by a request
- * (vercel_run.c, which reads vercel_event.c's lines); vercel_files.c moves files, in archives of
- * vercel_tar.c's. Nothing else includes this.
+ * (vercel_run.c, which reads vercel_event.c's lines); vercel_files.c moves files. Nothing else includes this.
  *
  * What Vercel calls a sandbox has a name and a disk; what runs is a session of it, with an id of
  * its own and another one after each stop.
@@ -129,9 +128,6 @@ struct driver_operation *vercel_run(struct driver_sandbox *sandbox, char *const 
     const void *input, size_t input_size, size_t max_output, driver_result_fn *done,
     void *argument);
 
-/* From here on a run is somebody else's. */
-void vercel_run_redirect(
-    struct driver_operation *operation, driver_result_fn *done, void *argument);
 struct driver_operation *vercel_read(struct driver_sandbox *sandbox, const char *path, uint64_t max,
     int sink, driver_done_fn *done, void *argument);
 struct driver_operation *vercel_write(struct driver_sandbox *sandbox, const char *path,

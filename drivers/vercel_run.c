@@ -478,7 +478,7 @@ vercel_run(struct driver_sandbox *sandbox, char *const *argv, const void *input,
 	run->argument = argument;
 	run->again = loop_timer_new(sandbox->context.loop, again_expired, run);
 	run->deadline = loop_timer_new(sandbox->context.loop, deadline_expired, run);
-	operation_link(&run->operation, &sandbox->operations, sandbox, destroy);
+	operation_link(&run->operation, sandbox, &sandbox->operations, destroy);
 	if (vercel_check_usable(sandbox, &run->err) != 0 ||
 	    gather_check(argv, input_size, &run->err) != 0) {
 		loop_timer_start(run->again, 0);
@@ -489,13 +489,4 @@ vercel_run(struct driver_sandbox *sandbox, char *const *argv, const void *input,
 	vercel_life_use(sandbox);
 	start(run);
 	return &run->operation;
-}
-
-void
-vercel_run_redirect(struct driver_operation *operation, driver_result_fn *done, void *argument)
-{
-	struct vercel_run *run = (struct vercel_run *)operation;
-
-	run->done = done;
-	run->argument = argument;
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# fake.sh CONTRACT PROVIDER [ARGUMENT...]: runs the driver contract test against a fake of a provider's own.
+# fake.sh PROVIDER CONTRACT [ARGUMENT...]: runs the driver contract test against a fake of the provider of its own.
 set -eu
-contract=$1
-provider=$2
+provider=$1
+contract=$2
 shift 2
 directory=$(mktemp -d "${TMPDIR:-/tmp}/contract-$provider-XXXXXX")
 mkfifo "$directory/said"
@@ -17,7 +17,7 @@ read -r line <"$directory/said"
 url=${line##* }
 case $provider in
 e2b) set -- "$@" e2b api_key=e2b_test "api_url=$url" "sandbox_url=$url" ;;
-daytona) set -- "$@" daytona api_key=dtn_test "api_url=$url/api" ;;
 vercel) set -- "$@" vercel token=tok_test team_id=team_test project_id=prj_test "api_url=$url/api" ;;
+daytona) set -- "$@" daytona api_key=dtn_test "api_url=$url/api" ;;
 esac
 "$contract" "$@"
