@@ -155,6 +155,8 @@ struct driver_kind {
 	const struct option *options; /* its own options, ending with a row without a name */
 	/* on_dispose when the block has none and we created the sandbox. */
 	const char *standard_dispose;
+	/* NULL, or an option that names a sandbox, and on_dispose when that is set and the block has none. */
+	const char *name_option, *named_dispose;
 };
 
 struct driver {

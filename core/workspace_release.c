@@ -63,16 +63,28 @@ released(void *argument, const struct error *err)
 	finish(workspace, err);
 }
 
+/* on_dispose when the block says nothing. */
+static const char *
+standard_dispose(const struct workspace *workspace)
+{
+	const struct driver_kind *kind = workspace->setup.driver->kind;
+
+	if (strchr(workspace->setup.name, '=') != NULL)
+		return "keep";
+	if (kind->name_option != NULL &&
+	    settings_text(workspace->setup.settings, kind->name_option) != NULL)
+		return kind->named_dispose;
+	return kind->standard_dispose;
+}
+
 static enum driver_release
 choose_release(const struct workspace *workspace)
 {
 	const char *text;
-	bool attached;
 
-	attached = strchr(workspace->setup.name, '=') != NULL;
 	text = settings_text(workspace->setup.settings, "on_dispose");
 	if (text == NULL)
-		text = attached ? "keep" : workspace->setup.driver->kind->standard_dispose;
+		text = standard_dispose(workspace);
 	if (strcmp(text, "destroy") == 0 &&
 	    settings_boolean(workspace->setup.settings, "never_delete"))
 		text = (workspace->setup.driver->kind->supports & DRIVER_STOP) != 0 ? "stop"

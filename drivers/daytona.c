@@ -84,7 +84,7 @@ end_all(struct driver_sandbox *sandbox)
 	daytona_life_end(sandbox);
 	sandbox->is_lost = true;
 	error_set(&err, ERROR_ABORTED, "the sandbox is being released");
-	daytona_stream_fail_all(sandbox, &err);
+	terminal_pool_fail(&sandbox->terminals, &err);
 }
 
 static void
@@ -95,7 +95,7 @@ begin_release(void *argument)
 	char *path;
 
 	daytona_connect_cancel(sandbox);
-	daytona_pty_free_spares(sandbox);
+	terminal_pool_drop_spares(&sandbox->terminals);
 	if (sandbox->release == DRIVER_KEEP || sandbox->id == NULL) {
 		/* What is not asked for by now is not asked for at all: we are closed next. */
 		if (sandbox->chores != NULL && ++sandbox->release_attempts < CHORE_ATTEMPTS) {
@@ -140,6 +140,17 @@ daytona_release(struct driver_sandbox *sandbox, enum driver_release release, dri
 	loop_timer_start(sandbox->release_again, 0);
 }
 
+static struct driver_stream *
+daytona_start(struct driver_sandbox *sandbox, const struct driver_command *command,
+    const struct driver_stream_events *events, void *argument)
+{
+	struct error refusal;
+
+	error_set(&refusal, ERROR_UNAVAILABLE, "the sandbox does not run");
+	return terminal_stream_start(&sandbox->terminals,
+	    sandbox->base == NULL || sandbox->is_lost ? &refusal : NULL, command, events, argument);
+}
+
 static struct driver_sandbox *
 daytona_open(const struct driver_context *context, struct error *err)
 {
@@ -160,6 +171,7 @@ daytona_open(const struct driver_context *context, struct error *err)
 		memory_free(sandbox);
 		return NULL;
 	}
+	terminal_pool_init(&sandbox->terminals, &daytona_pty, &sandbox->setup, sandbox);
 	url = settings_text(settings, "api_url");
 	sandbox->api = memory_text(url);
 	if (url[0] != '\0' && url[strlen(url) - 1] == '/')
@@ -175,16 +187,13 @@ daytona_close(struct driver_sandbox *sandbox)
 {
 	sandbox->is_closing = true;
 	daytona_connect_cancel(sandbox);
-	while (sandbox->streams != NULL)
-		daytona_close_stream(sandbox->streams);
+	terminal_pool_close(&sandbox->terminals);
 	operation_cancel_all(&sandbox->operations);
-	daytona_pty_free_spares(sandbox);
 	daytona_chore_free_all(sandbox);
 	daytona_life_end(sandbox);
 	daytona_forget(sandbox);
 	http_free(sandbox->http);
 	loop_timer_free(sandbox->release_again);
-	loop_timer_free(sandbox->spare_timer);
 	memory_text_wipe(sandbox->auth_header);
 	memory_free(sandbox->api);
 	memory_free(sandbox);
@@ -202,7 +211,7 @@ const struct driver driver_daytona = {
 	.run = daytona_run,
 	.cancel = operation_cancel,
 	.start = daytona_start,
-	.resize = daytona_resize,
-	.signal = daytona_signal,
-	.close_stream = daytona_close_stream,
+	.resize = terminal_stream_resize,
+	.signal = terminal_stream_signal,
+	.close_stream = terminal_stream_close,
 };

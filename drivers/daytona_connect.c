@@ -526,7 +526,7 @@ daytona_connect(struct driver_sandbox *sandbox, const struct driver_target *targ
 	if (sandbox->connect != NULL)
 		log_fatal("daytona: connect while connecting");
 	daytona_life_end(sandbox);
-	daytona_pty_free_spares(sandbox);
+	terminal_pool_drop_spares(&sandbox->terminals);
 	daytona_forget(sandbox);
 	connect = memory_zeroed(1, sizeof(*connect));
 	sandbox->connect = connect;

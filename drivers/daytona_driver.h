@@ -3,8 +3,8 @@
  * The parts of the Daytona driver that share one sandbox: daytona.c opens, closes and releases it,
  * daytona_connect.c gets it with what daytona_control.c says and reads, daytona_life.c keeps it
  * awake and finds out what became of it, daytona_request.c makes the requests of all of them.
- * Commands are daytona_pty.c (a terminal, ready to be told one) and daytona_stream.c (its bytes),
- * or daytona_run.c (to the end, with its output gathered); daytona_files.c moves files. Nothing
+ * Commands run on a terminal (daytona_pty.c, and terminal.h)
+ * or by daytona_run.c (to the end, with its output gathered); daytona_files.c moves files. Nothing
  * else includes this.
  */
 #ifndef DRIVERS_DAYTONA_DRIVER_H
@@ -16,14 +16,14 @@
 
 #include "core/driver.h"
 #include "drivers/http.h"
+#include "drivers/operation.h"
+#include "drivers/terminal.h"
+#include "drivers/waiting.h"
 
-struct daytona_answer;
 struct daytona_chore; /* a request nobody waits for */
 struct daytona_connect;
-struct daytona_pty;
 struct json_object;
 struct loop_timer;
-struct websocket_message;
 
 struct driver_sandbox {
 	struct driver_context context;
@@ -53,14 +53,11 @@ struct driver_sandbox {
 	struct loop_timer *tick;
 	int64_t touched; /* loop_now of the last sign of activity */
 	struct http_request *touching, *checking;
-	struct daytona_answer *answers; /* to calls of extend */
-	struct loop_timer *answer;
+	struct waiting waiting; /* for the outcome of extend */
 
-	struct driver_stream *streams;
+	struct terminal_pool terminals;
 	struct driver_operation *operations;
 	struct daytona_chore *chores;
-	struct daytona_pty *spares; /* ready, or about to be */
-	struct loop_timer *spare_timer;
 };
 
 /* A request with JSON both ways. */
@@ -108,39 +105,10 @@ void daytona_life_check(struct driver_sandbox *sandbox);
 /* Did something before the daemon answer, or nothing at all? Then a look at the sandbox is due. */
 bool daytona_is_suspicious(const struct http_answer *answer);
 
-/* daytona_pty.c: a terminal in raw mode whose program waits to be told a command
- * (core/scripts/launch.sh). */
-struct daytona_pty_events {
-	void (*ready)(void *argument);
-	void (*received)(void *argument, const void *data, size_t size);
-	void (*sent)(void *argument);
-	/* Once and last; ended NULL: the connection broke, or it never came to be. daytona_pty_free
-	 * is the owner's. */
-	void (*ended)(void *argument, const struct driver_exit *ended, const struct error *err);
-};
+/* daytona_pty.c */
+extern const struct terminal_kind daytona_pty;
 
-/* A spare one, or a new one. */
-struct daytona_pty *daytona_pty_take(
-    struct driver_sandbox *sandbox, const struct daytona_pty_events *events, void *argument);
-size_t daytona_pty_room(const struct daytona_pty *pty);
-void daytona_pty_send(struct daytona_pty *pty, const void *data, size_t size);
-void daytona_pty_hold(struct daytona_pty *pty, bool hold);
-
-/* What still runs there is killed. Accepts NULL. */
-void daytona_pty_free(struct daytona_pty *pty);
-void daytona_pty_free_spares(struct driver_sandbox *sandbox);
-
-/* Ends all streams: their sandbox is lost, or about to be released. */
-void daytona_stream_fail_all(struct driver_sandbox *sandbox, const struct error *err);
-
-/* daytona_stream.c, daytona_run.c, daytona_files.c: the operations of core/driver.h. */
-struct driver_stream *daytona_start(struct driver_sandbox *sandbox,
-    const struct driver_command *command, const struct driver_stream_events *events,
-    void *argument);
-void daytona_resize(struct driver_stream *stream, uint32_t columns, uint32_t rows,
-    uint32_t x_pixels, uint32_t y_pixels);
-void daytona_signal(struct driver_stream *stream, int number);
-void daytona_close_stream(struct driver_stream *stream);
+/* daytona_run.c, daytona_files.c: the operations of core/driver.h. */
 struct driver_operation *daytona_run(struct driver_sandbox *sandbox, char *const *argv,
     const void *input, size_t input_size, size_t max_output, driver_result_fn *done,
     void *argument);

@@ -16,39 +16,12 @@
 #define TICK 50000
 #define TOUCH_TIMEOUT 20000
 
-struct daytona_answer {
-	struct daytona_answer *next;
-	driver_done_fn *done;
-	void *argument;
-};
-
 bool
 daytona_is_suspicious(const struct http_answer *answer)
 {
 	/* 400: "Is the Sandbox started?", 404: no container, 502 and up: nobody there. */
 	return answer->outcome == HTTP_UNKNOWN || answer->outcome == HTTP_BROKEN ||
 	       answer->status == 400 || answer->status == 404 || answer->status >= 502;
-}
-
-/* Tells everybody who waits; they may ask again, or close the driver. */
-static void
-give_answers(struct driver_sandbox *sandbox, const struct error *err)
-{
-	struct daytona_answer *list, *answer;
-
-	list = sandbox->answers;
-	sandbox->answers = NULL;
-	while ((answer = list) != NULL) {
-		list = answer->next;
-		answer->done(answer->argument, err);
-		memory_free(answer);
-	}
-}
-
-static void
-answer_expired(void *argument)
-{
-	give_answers(argument, NULL);
 }
 
 static void
@@ -60,7 +33,7 @@ touched(void *argument, const struct http_answer *answer, const struct error *er
 	sandbox->touching = NULL;
 	if (err != NULL)
 		log_info("daytona: a sign of activity did not arrive: %s", err->message);
-	give_answers(sandbox, err);
+	waiting_tell(&sandbox->waiting, err);
 }
 
 static void
@@ -87,7 +60,7 @@ tick(void *argument)
 	struct driver_sandbox *sandbox = argument;
 
 	loop_timer_start(sandbox->tick, TICK);
-	if (sandbox->streams != NULL || sandbox->operations != NULL)
+	if (sandbox->terminals.streams != NULL || sandbox->operations != NULL)
 		touch(sandbox);
 }
 
@@ -103,37 +76,22 @@ daytona_life_begin(struct driver_sandbox *sandbox)
 void
 daytona_life_end(struct driver_sandbox *sandbox)
 {
-	struct daytona_answer *answer;
-
 	loop_timer_free(sandbox->tick);
-	loop_timer_free(sandbox->answer);
-	sandbox->tick = sandbox->answer = NULL;
+	sandbox->tick = NULL;
 	http_cancel(sandbox->touching);
 	http_cancel(sandbox->checking);
 	sandbox->touching = sandbox->checking = NULL;
-	while ((answer = sandbox->answers) != NULL) {
-		sandbox->answers = answer->next;
-		memory_free(answer);
-	}
+	waiting_clear(&sandbox->waiting);
 }
 
 void
 daytona_extend(struct driver_sandbox *sandbox, driver_done_fn *done, void *argument)
 {
-	struct daytona_answer *answer;
-
-	answer = memory_zeroed(1, sizeof(*answer));
-	answer->done = done;
-	answer->argument = argument;
-	answer->next = sandbox->answers;
-	sandbox->answers = answer;
+	waiting_add(&sandbox->waiting, done, argument);
 	if (loop_now() - sandbox->touched >= TICK)
 		touch(sandbox);
-	if (sandbox->touching != NULL)
-		return;
-	if (sandbox->answer == NULL)
-		sandbox->answer = loop_timer_new(sandbox->context.loop, answer_expired, sandbox);
-	loop_timer_start(sandbox->answer, 0);
+	if (sandbox->touching == NULL)
+		waiting_tell_soon(&sandbox->waiting, sandbox->context.loop);
 }
 
 /* What the answer to a look at the sandbox means; 0 when it runs, or will. */
@@ -170,8 +128,8 @@ checked(void *argument, const struct http_answer *answer, const struct error *re
 	if (sandbox->is_lost || read_fate(sandbox, answer, &err) == 0)
 		return;
 	sandbox->is_lost = true;
-	daytona_pty_free_spares(sandbox);
-	daytona_stream_fail_all(sandbox, &err);
+	terminal_pool_drop_spares(&sandbox->terminals);
+	terminal_pool_fail(&sandbox->terminals, &err);
 	sandbox->context.lost(sandbox->context.argument, &err);
 }
 

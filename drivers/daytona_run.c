@@ -4,7 +4,6 @@
  * come in base64 (core/scripts/gather.sh), and so does all that goes in: the command is fed to a
  * shell, and its text must hold nothing that a shell looks at.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/base64.h"
@@ -12,33 +11,22 @@
 #include "core/base/error.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
-#include "core/base/number.h"
 #include "core/json.h"
-#include "core/marker.h"
 #include "core/scripts.h"
 #include "drivers/daytona_driver.h"
+#include "drivers/gather.h"
 #include "drivers/operation.h"
 
 /* Seconds for the command, and ms for the request. */
 #define COMMAND_TIMEOUT 600
 #define REQUEST_TIMEOUT 630000
-/* Bytes of stdin in one argument, below Linux's limit of 128 KiB in base64; and of all arguments.
- */
-#define PIECE ((size_t)72 * 1024)
-#define COMMAND_MAX ((size_t)1024 * 1024)
-#define ANSWER_MIN ((size_t)256 * 1024)
-
-/* Where the script has its files, and the start of its name. */
-#define WORK "/tmp/.rws-run-"
-
 struct daytona_run {
 	struct driver_operation operation; /* first: a run is an operation */
 	struct http_request *request;
 	struct loop_timer *soon; /* tells what failed within the call */
 	struct error err;
-	char work[sizeof(WORK) + MARKER_TOKEN_SIZE]; /* the script's directory */
-	bool is_killer;                              /* of another one */
-	size_t max_output;
+	struct gather gather;
+	bool is_killer; /* of another one */
 	driver_result_fn *done;
 	void *argument;
 };
@@ -47,15 +35,13 @@ struct daytona_run {
 static void
 kill_run(const struct daytona_run *run)
 {
-	char *arguments[2] = { NULL, NULL }, **argv;
 	struct driver_operation *killer;
+	char **argv;
 
-	arguments[0] = memory_text(run->work);
-	argv = script_argv("gather_cancel", arguments);
+	argv = gather_cancel_argv(&run->gather);
 	killer = daytona_run(run->operation.sandbox, argv, NULL, 0, 0, NULL, NULL);
 	((struct daytona_run *)killer)->is_killer = true;
 	memory_list_free(argv);
-	memory_free(arguments[0]);
 }
 
 static void
@@ -95,83 +81,17 @@ soon_expired(void *argument)
 	report(run, NULL, &run->err);
 }
 
-/* The next word of a line; moves line behind it. */
-static char *
-take_word(const char **line)
-{
-	size_t length;
-	char *word;
-
-	length = strcspn(*line, " \n");
-	word = memory_text_bounded(*line, length);
-	*line += length + ((*line)[length] == ' ' ? 1 : 0);
-	return word;
-}
-
-/* One output: a dot, then base64. A new piece of memory. */
-static unsigned char *
-take_output(const char **line, size_t *size)
-{
-	unsigned char *bytes;
-	char *word;
-
-	word = take_word(line);
-	bytes = NULL;
-	if (word[0] == '.') {
-		bytes = memory_allocate(strlen(word));
-		if (base64_decode(bytes, size, word + 1, strlen(word + 1)) != 0) {
-			memory_free(bytes);
-			bytes = NULL;
-		}
-	}
-	memory_free(word);
-	return bytes;
-}
-
-/* The line of the script is the last; what shells said before it is noise. */
-static const char *
-find_line(const char *text)
-{
-	static const char start[] = "rws-result ";
-	const char *found, *at;
-
-	found = NULL;
-	for (at = text; (at = strstr(at, start)) != NULL; at++)
-		if (at == text || at[-1] == '\n')
-			found = at + strlen(start);
-	return found;
-}
-
 static void
-read_line(struct daytona_run *run, const char *line)
+read_answer(struct daytona_run *run, const char *text)
 {
-	struct driver_result result = { 0 };
-	unsigned char *output, *errors;
-	char *kind, *status, *cut;
+	struct gather_answer answer;
 	struct error err;
-	int64_t number;
 
-	kind = take_word(&line);
-	status = take_word(&line);
-	cut = take_word(&line);
-	output = take_output(&line, &result.output_size);
-	errors = take_output(&line, &result.errors_size);
-	if (output == NULL || errors == NULL || number_parse(status, 0, 255, &number, NULL) != 0) {
-		error_set(&err, ERROR_UNAVAILABLE, "the sandbox's script gave a malformed answer");
+	if (gather_read(text, &answer, &err) == 0)
+		report(run, &answer.result, NULL);
+	else
 		report(run, NULL, &err);
-	} else {
-		result.ended.signaled = strcmp(kind, "signaled") == 0;
-		result.ended.status = (int)number;
-		result.truncated = strcmp(cut, "1") == 0;
-		result.output = output;
-		result.errors = errors;
-		report(run, &result, NULL);
-	}
-	memory_free(output);
-	memory_free(errors);
-	memory_free(kind);
-	memory_free(status);
-	memory_free(cut);
+	gather_answer_free(&answer);
 }
 
 static void
@@ -179,7 +99,7 @@ executed(void *argument, const struct http_answer *answer, const struct error *r
 {
 	struct daytona_run *run = argument;
 	struct json_object *object;
-	const char *text, *line;
+	const char *text;
 	struct error err;
 
 	run->request = NULL;
@@ -198,58 +118,31 @@ executed(void *argument, const struct http_answer *answer, const struct error *r
 	}
 	object = json_parse_object(answer->body, answer->size, NULL);
 	text = json_text(object, "result");
-	line = text == NULL ? NULL : find_line(text);
-	if (line != NULL) {
-		read_line(run, line);
-	} else {
-		error_set(&err, ERROR_UNAVAILABLE, "the sandbox's script gave no answer: %.200s",
-		    text == NULL ? "" : text);
-		report(run, NULL, &err);
-	}
+	read_answer(run, text == NULL ? "" : text);
 	json_object_put(object);
-}
-
-static void
-add_base64(struct buffer *text, const char *before, const void *data, size_t size)
-{
-	char *encoded;
-
-	encoded = base64_text(data, size);
-	(void)buffer_append_text(text, before);
-	(void)buffer_append_text(text, encoded);
-	memory_free(encoded);
 }
 
 /* The command for the shell, which is not known: it has words, quotes and one substitution. */
 static void
 write_command(struct buffer *text, const struct daytona_run *run, char *const *argv,
-    const unsigned char *input, size_t size)
+    const void *input, size_t size)
 {
-	char *script;
-	size_t piece;
+	char *script, *encoded, **arguments;
+	size_t i;
 
 	script = script_text("gather");
-	add_base64(text, "exec sh -c \"$(printf %s ", script, strlen(script));
+	encoded = base64_text(script, strlen(script));
+	(void)buffer_append_format(
+	    text, "exec sh -c \"$(printf %%s %s | base64 -d)\" rws", encoded);
 	memory_free(script);
-	(void)buffer_append_format(text, " | base64 -d)\" rws %s %zu %zu", run->work,
-	    run->max_output, (size + PIECE - 1) / PIECE);
-	for (; size > 0; size -= piece, input += piece) {
-		piece = size < PIECE ? size : PIECE;
-		add_base64(text, " ", input, piece);
+	memory_free(encoded);
+	arguments = gather_arguments(&run->gather, argv, input, size);
+	for (i = 0; arguments[i] != NULL; i++) {
+		(void)buffer_append_text(text, " ");
+		(void)buffer_append_text(text, arguments[i]);
 	}
-	for (; *argv != NULL; argv++)
-		add_base64(text, " =", *argv, strlen(*argv));
+	memory_list_free(arguments);
 	(void)buffer_append_text(text, " </dev/null\n");
-}
-
-static size_t
-count_bytes(char *const *argv, size_t input)
-{
-	size_t count;
-
-	for (count = input; *argv != NULL; argv++)
-		count += strlen(*argv) + 4;
-	return count;
 }
 
 static void
@@ -259,7 +152,7 @@ begin(struct daytona_run *run, char *const *argv, const void *input, size_t inpu
 	struct json_object *body;
 	struct buffer text;
 
-	buffer_init(&text, 2 * COMMAND_MAX);
+	buffer_init(&text, 2 * GATHER_INPUT_MAX);
 	write_command(&text, run, argv, input, input_size);
 	body = json_object_new_object();
 	json_object_object_add(body, "command",
@@ -271,7 +164,7 @@ begin(struct daytona_run *run, char *const *argv, const void *input, size_t inpu
 		.path = "/process/execute",
 		.body = body,
 		.timeout = REQUEST_TIMEOUT,
-		.max_answer = ANSWER_MIN + 4 * run->max_output },
+		.max_answer = gather_answer_max(&run->gather) },
 	    executed, run);
 }
 
@@ -279,22 +172,17 @@ struct driver_operation *
 daytona_run(struct driver_sandbox *sandbox, char *const *argv, const void *input, size_t input_size,
     size_t max_output, driver_result_fn *done, void *argument)
 {
-	char token[MARKER_TOKEN_SIZE];
 	struct daytona_run *run;
 
 	run = memory_zeroed(1, sizeof(*run));
-	marker_make_token(token);
-	(void)snprintf(run->work, sizeof(run->work), "%s%s", WORK, token);
+	gather_init(&run->gather, max_output);
 	run->done = done;
 	run->argument = argument;
-	run->max_output = max_output;
 	run->soon = loop_timer_new(sandbox->context.loop, soon_expired, run);
 	operation_link(&run->operation, sandbox, &sandbox->operations, destroy);
 	if (sandbox->base == NULL || sandbox->is_lost)
 		error_set(&run->err, ERROR_UNAVAILABLE, "the sandbox does not run");
-	else if (count_bytes(argv, input_size) > COMMAND_MAX)
-		error_set(&run->err, ERROR_TOO_LARGE, "a script's arguments are too long");
-	else
+	else if (gather_check(argv, input_size, &run->err) == 0)
 		begin(run, argv, input, input_size);
 	if (run->err.code != ERROR_NONE)
 		loop_timer_start(run->soon, 0);

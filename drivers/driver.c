@@ -6,11 +6,13 @@
 #include "drivers/daytona.h"
 #include "drivers/e2b.h"
 #include "drivers/local.h"
+#include "drivers/vercel.h"
 
 const struct driver *const drivers[] = {
 	&driver_local,
 	&driver_e2b,
 	&driver_daytona,
+	&driver_vercel,
 	NULL,
 };
 

@@ -14,6 +14,7 @@
 #include "core/driver.h"
 #include "drivers/e2b_event.h"
 #include "drivers/http.h"
+#include "drivers/waiting.h"
 
 struct json_object;
 struct loop_timer;
@@ -22,7 +23,6 @@ struct pump_source;
 /* envd's versions as one number: 0.5.7 is E2B_VERSION(0, 5, 7). */
 #define E2B_VERSION(major, minor, patch) ((major)*1000000U + (minor)*1000U + (patch))
 
-struct e2b_answer;
 struct e2b_connect; /* a connect under way */
 struct e2b_others;  /* a release of others under way */
 struct e2b_chore;   /* a request nobody waits for, or somebody that can be dropped */
@@ -58,8 +58,7 @@ struct driver_sandbox {
 	int64_t extended; /* loop_now when its end was last pushed back */
 	bool used;        /* since then */
 	struct http_request *extending;
-	struct e2b_answer *answers; /* to calls of extend */
-	struct loop_timer *answer;  /* gives them, when there is nothing to wait for */
+	struct waiting waiting; /* for the outcome of extend */
 	struct http_request *checking;
 	bool is_lost;
 

@@ -17,12 +17,6 @@
 
 #define MINUTE INT64_C(60000)
 
-struct e2b_answer {
-	struct e2b_answer *next;
-	driver_done_fn *done;
-	void *argument;
-};
-
 static char *
 sandbox_path(const struct driver_sandbox *sandbox, const char *rest)
 {
@@ -43,27 +37,6 @@ lose(struct driver_sandbox *sandbox, const struct error *err)
 		sandbox->context.lost(sandbox->context.argument, err);
 }
 
-/* Tells everybody who waits; they may ask again, or close the driver. */
-static void
-give_answers(struct driver_sandbox *sandbox, const struct error *err)
-{
-	struct e2b_answer *list, *answer;
-
-	list = sandbox->answers;
-	sandbox->answers = NULL;
-	while ((answer = list) != NULL) {
-		list = answer->next;
-		answer->done(answer->argument, err);
-		memory_free(answer);
-	}
-}
-
-static void
-answer_expired(void *argument)
-{
-	give_answers(argument, NULL);
-}
-
 static void
 extended(void *argument, const struct http_answer *answer, const struct error *reason)
 {
@@ -78,7 +51,7 @@ extended(void *argument, const struct http_answer *answer, const struct error *r
 	}
 	if (answer->status == 404)
 		e2b_life_check(sandbox);
-	give_answers(sandbox, reason == NULL ? NULL : &err);
+	waiting_tell(&sandbox->waiting, reason == NULL ? NULL : &err);
 }
 
 static void
@@ -131,19 +104,12 @@ e2b_life_begin(struct driver_sandbox *sandbox)
 void
 e2b_life_end(struct driver_sandbox *sandbox)
 {
-	struct e2b_answer *answer;
-
 	loop_timer_free(sandbox->tick);
 	sandbox->tick = NULL;
 	http_cancel(sandbox->extending);
 	http_cancel(sandbox->checking);
 	sandbox->extending = sandbox->checking = NULL;
-	loop_timer_free(sandbox->answer);
-	sandbox->answer = NULL;
-	while ((answer = sandbox->answers) != NULL) {
-		sandbox->answers = answer->next;
-		memory_free(answer);
-	}
+	waiting_clear(&sandbox->waiting);
 }
 
 void
@@ -157,19 +123,10 @@ e2b_life_use(struct driver_sandbox *sandbox)
 void
 e2b_extend(struct driver_sandbox *sandbox, driver_done_fn *done, void *argument)
 {
-	struct e2b_answer *answer;
-
-	answer = memory_zeroed(1, sizeof(*answer));
-	answer->done = done;
-	answer->argument = argument;
-	answer->next = sandbox->answers;
-	sandbox->answers = answer;
+	waiting_add(&sandbox->waiting, done, argument);
 	e2b_life_use(sandbox);
-	if (sandbox->extending != NULL)
-		return;
-	if (sandbox->answer == NULL)
-		sandbox->answer = loop_timer_new(sandbox->context.loop, answer_expired, sandbox);
-	loop_timer_start(sandbox->answer, 0);
+	if (sandbox->extending == NULL)
+		waiting_tell_soon(&sandbox->waiting, sandbox->context.loop);
 }
 
 /* What the answer to a look at the sandbox means; 0 when it runs. */

@@ -4,6 +4,8 @@
  *
  *	read    check PATH, fetch
  *	write   prepare PATH, store into what it made, place it
+ *	        or, where a big file is too much for one request, store its first part into what
+ *	        it made and the others beside that, append each, place it
  *
  * A write that is given up while its private file is made goes on until it knows the file's name,
  * which nobody else does, and then removes it.
@@ -19,6 +21,7 @@
 #include "core/scripts.h"
 #include "drivers/file_copy.h"
 #include "drivers/operation.h"
+#include "drivers/pack.h"
 
 /* Bytes that wait for the reader of a read, and from the writer of a write. */
 #define PUMP_MAX ((size_t)2 * HTTP_STREAM_ROOM)
@@ -43,6 +46,9 @@ struct file_copy {
 	char *temp;       /* of a write, while it is there */
 	const char *tail; /* of a write's request */
 	bool tail_sent, is_complete;
+	struct pack *part;  /* that is filled, or under way */
+	uint64_t part_left; /* bytes that it still takes */
+	bool is_later;      /* it is not the first one */
 };
 
 /* Runs file.sh; nobody waits for the outcome when done is NULL. */
@@ -69,6 +75,7 @@ free_copy(struct file_copy *copy)
 		copy->setup.interface->driver->cancel(copy->script);
 	if (copy->temp != NULL && copy->setup.interface->is_ready(copy->setup.sandbox))
 		(void)run_script(&copy->setup, "drop", copy->temp, NULL, NULL, NULL);
+	pack_free(copy->part);
 	memory_free(copy->temp);
 	pump_sink_free(copy->sink);
 	pump_source_free(copy->source);
@@ -354,13 +361,116 @@ fill(struct file_copy *copy)
 	http_send_end(copy->request);
 }
 
+static void fill_part(struct file_copy *copy);
+
+/* A part is where it belongs: goes on with the next one. */
+static void
+end_part(struct file_copy *copy, const char *output)
+{
+	(void)output;
+	pack_free(copy->part);
+	copy->part = NULL;
+	copy->is_later = true;
+	if (copy->left == 0)
+		begin_script(copy, "place", copy->temp, copy->path, placed);
+	else
+		fill_part(copy);
+}
+
+static void
+part_done(void *argument, const struct http_answer *answer, const struct error *err)
+{
+	struct file_copy *copy = argument;
+
+	copy->request = NULL;
+	if (err != NULL)
+		fail(copy, answer, err, "write file");
+	else if (copy->is_later)
+		begin_script(copy, "append", copy->temp, NULL, end_part);
+	else
+		end_part(copy, NULL);
+}
+
+static void
+fail_pack(struct file_copy *copy, const struct error *reason)
+{
+	struct error err = *reason;
+
+	error_wrap(&err, "write file");
+	report(copy, &err);
+}
+
+static void
+send_part(struct file_copy *copy)
+{
+	const struct buffer *packed;
+	struct http_call call = { 0 };
+	struct error err;
+
+	packed = pack_finish(copy->part, &err);
+	if (packed == NULL) {
+		fail_pack(copy, &err);
+		return;
+	}
+	call.method = "POST";
+	/* The same part again is the same part. */
+	call.repeat = HTTP_IDEMPOTENT;
+	call.max_answer = ANSWER_MAX;
+	call.done = part_done;
+	call.argument = copy;
+	copy->request = copy->setup.interface->store_part(copy->setup.sandbox, packed, &call);
+}
+
+static int
+begin_part(struct file_copy *copy, struct error *err)
+{
+	uint64_t max = copy->setup.interface->part_max;
+	char *path;
+
+	copy->part_left = copy->left < max ? copy->left : max;
+	path = memory_text_format("%s%s", copy->temp, copy->is_later ? ".part" : "");
+	copy->part = pack_new(path, (size_t)copy->part_left, err);
+	memory_free(path);
+	return copy->part == NULL ? -1 : 0;
+}
+
+/* Packs what the writer gave, and sends the part when it is full. */
+static void
+fill_part(struct file_copy *copy)
+{
+	const struct buffer *bytes = pump_source_buffer(copy->source);
+	struct error err;
+	size_t size;
+	int result;
+
+	result = copy->part == NULL ? begin_part(copy, &err) : 0;
+	size = bytes->length < copy->part_left ? bytes->length : (size_t)copy->part_left;
+	if (result == 0 && size > 0) {
+		result = pack_put(copy->part, buffer_data(bytes), size, &err);
+		pump_source_consume(copy->source, size);
+		copy->left -= size;
+		copy->part_left -= size;
+	}
+	if (result != 0)
+		fail_pack(copy, &err);
+	else if (copy->part_left == 0)
+		send_part(copy);
+	else if (bytes->length == 0 && pump_source_has_ended(copy->source))
+		fail_short(copy);
+}
+
+/* What comes while a part is under way waits. */
 static void
 source_ready(void *argument)
 {
 	struct file_copy *copy = argument;
 
-	if (copy->request != NULL && !copy->tail_sent)
+	if (copy->part != NULL) {
+		if (copy->request == NULL && copy->script == NULL)
+			fill_part(copy);
+	} else if (copy->request != NULL && !copy->tail_sent) {
 		fill(copy);
+	}
 }
 
 /* Takes the name of the private file from what prepare said: "ok BASE64". */
@@ -398,6 +508,10 @@ store(struct file_copy *copy, const char *output)
 
 	if (take_temp(copy, output, &err) != 0) {
 		report(copy, &err);
+		return;
+	}
+	if (copy->setup.interface->store == NULL) {
+		fill_part(copy);
 		return;
 	}
 	call.method = "POST";

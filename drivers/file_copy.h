@@ -15,6 +15,7 @@
 #include "core/driver.h"
 #include "drivers/http.h"
 
+struct buffer;
 struct loop;
 
 /* What is different from provider to provider. */
@@ -34,6 +35,14 @@ struct file_interface {
 	    struct driver_sandbox *sandbox, const char *path, struct http_call *call);
 	struct http_request *(*store)(struct driver_sandbox *sandbox, const char *path,
 	    struct http_call *call, const char **tail);
+
+	/*
+	 * Or, with store NULL: a file goes in parts of at most part_max bytes, and store_part starts
+	 * the request that takes one, packed (drivers/pack.h) and whole, so that it can be sent again.
+	 */
+	uint64_t part_max;
+	struct http_request *(*store_part)(
+	    struct driver_sandbox *sandbox, const struct buffer *packed, struct http_call *call);
 
 	/* A request failed: if the sandbox may be gone, it is looked at. */
 	void (*suspect)(struct driver_sandbox *sandbox, const struct http_answer *answer);

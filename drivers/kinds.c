@@ -8,5 +8,6 @@ const struct driver_kind *const driver_kinds[] = {
 	&driver_local_kind,
 	&driver_e2b_kind,
 	&driver_daytona_kind,
+	&driver_vercel_kind,
 	NULL,
 };

@@ -11,5 +11,6 @@
 extern const struct driver_kind driver_local_kind;
 extern const struct driver_kind driver_daytona_kind;
 extern const struct driver_kind driver_e2b_kind;
+extern const struct driver_kind driver_vercel_kind;
 
 #endif

@@ -501,14 +501,27 @@ websocket_room(const struct websocket *websocket)
 	return room < 1024 ? 0 : room - 1024;
 }
 
-void
-websocket_send(struct websocket *websocket, const void *data, size_t size)
+static void
+send_message(
+    struct websocket *websocket, enum websocket_opcode opcode, const void *data, size_t size)
 {
 	if (websocket->stage != STAGE_OPEN)
 		return;
-	if (queue_frame(websocket, WEBSOCKET_BINARY, data, size) != 0)
+	if (queue_frame(websocket, opcode, data, size) != 0)
 		log_fatal("more is sent to a WebSocket than it has room for");
 	flush(websocket);
+}
+
+void
+websocket_send(struct websocket *websocket, const void *data, size_t size)
+{
+	send_message(websocket, WEBSOCKET_BINARY, data, size);
+}
+
+void
+websocket_send_text(struct websocket *websocket, const char *text)
+{
+	send_message(websocket, WEBSOCKET_TEXT, text, strlen(text));
 }
 
 void

@@ -60,6 +60,9 @@ size_t websocket_room(const struct websocket *websocket);
 /* Sends a binary message, once opened was called. */
 void websocket_send(struct websocket *websocket, const void *data, size_t size);
 
+/* As websocket_send, a text message. */
+void websocket_send_text(struct websocket *websocket, const char *text);
+
 /* While held nothing is received: what the server sends waits in the network. */
 void websocket_hold(struct websocket *websocket, bool hold);
 

@@ -6,8 +6,9 @@
 # Arguments: one of
 #	check PATH         may this be read? Only files can, and a pipe must hold nobody up
 #	prepare PATH       makes an empty private file beside the one that PATH means
+#	append TEMP        adds what is in TEMP.part to that file, and removes TEMP.part
 #	place TEMP PATH    moves that file over it
-#	drop TEMP          removes it
+#	drop TEMP          removes it, and TEMP.part
 # Output: "ok", from prepare "ok TEMP" with the name in base64; or the code of an error and a text.
 # Exit status: 0 whatever the outcome.
 set -u
@@ -43,6 +44,10 @@ prepare)
 	printf 'ok %s\n' "$(printf %s "$temp" | base64 | tr -d '\n')"
 	exit 0
 	;;
+append)
+	cat -- "$2.part" >>"$2" || refuse UNAVAILABLE 'a part of it could not be added'
+	rm -f -- "$2.part"
+	;;
 place)
 	resolve "$3"
 	mv -fT -- "$2" "$target" 2>/dev/null || {
@@ -51,7 +56,7 @@ place)
 	}
 	;;
 drop)
-	rm -f -- "$2"
+	rm -f -- "$2" "$2.part"
 	;;
 esac
 echo ok

@@ -17,6 +17,7 @@ read -r line <"$directory/said"
 url=${line##* }
 case $provider in
 e2b) set -- "$@" e2b api_key=e2b_test "api_url=$url" "sandbox_url=$url" ;;
+vercel) set -- "$@" vercel token=tok_test team_id=team_test project_id=prj_test "api_url=$url/api" ;;
 daytona) set -- "$@" daytona api_key=dtn_test "api_url=$url/api" ;;
 esac
 "$contract" "$@"

@@ -125,4 +125,24 @@ class FakeDaytona(Fake):
         return {"driver": "daytona", "api_key": self.key, "api_url": f"{self.url}/api"}
 
 
-PROVIDERS = {"local": Local, "e2b": FakeE2b, "daytona": FakeDaytona}
+class FakeVercel(Fake):
+    """Vercel's API and the interactive endpoint of its sandboxes."""
+
+    name = "vercel"
+    key = "tok_0123456789abcdef"
+
+    def login(self):
+        return {
+            "driver": "vercel",
+            "token": self.key,
+            "team_id": "team_test",
+            "project_id": "prj_test",
+            "api_url": f"{self.url}/api",
+        }
+
+    def sandboxes(self):
+        """Those that are not deleted, running or not."""
+        return [sandbox for sandbox in self.call("GET", "sandboxes") if not sandbox["deleted"]]
+
+
+PROVIDERS = {"local": Local, "e2b": FakeE2b, "daytona": FakeDaytona, "vercel": FakeVercel}

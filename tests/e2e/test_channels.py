@@ -11,7 +11,7 @@ import pytest
 from clients import TIMEOUT, asyncssh_connect, environment, paramiko_connect, ssh, ssh_options
 from gateway import wait_until
 
-DRIVERS = ("local", "e2b", "daytona")
+DRIVERS = ("local", "e2b", "daytona", "vercel")
 
 # RFC 4254 section 9
 MSG_WINDOW_ADJUST, MSG_DATA, MSG_EXTENDED_DATA, MSG_EOF, MSG_CLOSE, MSG_REQUEST = 93, 94, 95, 96, 97, 98

@@ -11,7 +11,7 @@ import pytest
 from clients import TIMEOUT, asyncssh_connect, paramiko_connect, ssh, ssh_start
 from gateway import processes_with, wait_until
 
-DRIVERS = ("local", "e2b", "daytona")
+DRIVERS = ("local", "e2b", "daytona", "vercel")
 
 ALL_BYTES = bytes(range(256))
 

@@ -6,7 +6,7 @@ import os
 import pytest
 from clients import git, ssh
 
-DRIVERS = ("local", "e2b", "daytona")
+DRIVERS = ("local", "e2b", "daytona", "vercel")
 
 REMOTE = "ssh://sandbox@gateway"
 

@@ -8,7 +8,7 @@ import pytest
 from clients import TIMEOUT, asyncssh_connect, paramiko_connect, ssh
 from gateway import wait_until
 
-DRIVERS = ("local", "e2b", "daytona")
+DRIVERS = ("local", "e2b", "daytona", "vercel")
 
 ALL_BYTES = bytes(range(256))
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from clients import TIMEOUT, environment, ssh, ssh_command, ssh_options
 
-DRIVERS = ("local", "e2b", "daytona")
+DRIVERS = ("local", "e2b", "daytona", "vercel")
 
 
 @pytest.fixture(name="tree")

@@ -10,7 +10,7 @@ import pytest
 from clients import TIMEOUT, asyncssh_connect, paramiko_connect, ssh, ssh_start
 from gateway import processes_with, wait_until
 
-DRIVERS = ("local", "e2b", "daytona")
+DRIVERS = ("local", "e2b", "daytona", "vercel")
 
 
 def fresh_mark():

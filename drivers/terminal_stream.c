@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * A command on a terminal of Daytona. It is told its words and its environment through the
- * terminal, so that these are in no record of command lines; what it writes is its own from the
- * first byte.
- */
+/* A command on a terminal: it is told to it, and what it writes is its own from the first byte. */
 #include <string.h>
 #include <unistd.h>
 
@@ -13,9 +9,8 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
-#include "core/json.h"
 #include "core/pump.h"
-#include "drivers/daytona_driver.h"
+#include "drivers/terminal.h"
 
 /* Bytes that wait for the reader, and from the writer. */
 #define OUTPUT_MAX ((size_t)1024 * 1024)
@@ -24,14 +19,13 @@
 /* What Linux takes as one argument, and in all. */
 #define WORD_MAX ((size_t)128 * 1024)
 #define LAUNCH_MAX ((size_t)2 * 1024 * 1024)
-#define RESIZE_TIMEOUT 20000
 
 struct driver_stream {
 	struct driver_stream *next;
-	struct driver_sandbox *sandbox;
+	struct terminal_pool *pool;
 	const struct driver_stream_events *events;
 	void *argument;
-	struct daytona_pty *pty;
+	struct terminal *terminal;
 	struct buffer launch; /* what is still to be told of the command */
 	struct pump_sink *output;
 	struct pump_source *input;
@@ -59,7 +53,7 @@ output_has_room(void *argument)
 	struct driver_stream *stream = argument;
 
 	if (!stream->ended && pump_sink_room(stream->output) >= OUTPUT_HOLD)
-		daytona_pty_hold(stream->pty, false);
+		terminal_hold(stream->terminal, false);
 	tell_if_ended(stream);
 }
 
@@ -72,11 +66,11 @@ send_some(struct driver_stream *stream)
 
 	if (waiting->length == 0 && stream->input != NULL)
 		waiting = pump_source_buffer(stream->input);
-	room = daytona_pty_room(stream->pty);
+	room = terminal_room(stream->terminal);
 	size = waiting->length < room ? waiting->length : room;
 	if (size == 0)
 		return 0;
-	daytona_pty_send(stream->pty, buffer_data(waiting), size);
+	terminal_send(stream->terminal, buffer_data(waiting), size);
 	if (waiting == &stream->launch)
 		buffer_consume(&stream->launch, size);
 	else
@@ -102,11 +96,11 @@ input_ready(void *argument)
 }
 
 static void
-pty_ready(void *argument)
+terminal_ready(void *argument)
 {
 	struct driver_stream *stream = argument;
 	struct driver_descriptors descriptors = { -1, -1, -1 };
-	struct loop *loop = stream->sandbox->context.loop;
+	struct loop *loop = stream->pool->loop;
 	int pair[2], second;
 	struct error err;
 
@@ -135,14 +129,13 @@ fail(struct driver_stream *stream, const struct error *err)
 }
 
 void
-daytona_stream_fail_all(struct driver_sandbox *sandbox, const struct error *err)
+terminal_pool_fail(struct terminal_pool *pool, const struct error *err)
 {
 	struct driver_stream *stream;
 
 	/* Each may free itself, and others, when it is told. */
 	do {
-		for (stream = sandbox->streams; stream != NULL && stream->ended;
-		     stream = stream->next)
+		for (stream = pool->streams; stream != NULL && stream->ended; stream = stream->next)
 			continue;
 		if (stream != NULL)
 			fail(stream, err);
@@ -150,7 +143,7 @@ daytona_stream_fail_all(struct driver_sandbox *sandbox, const struct error *err)
 }
 
 static void
-pty_received(void *argument, const void *data, size_t size)
+terminal_received(void *argument, const void *data, size_t size)
 {
 	struct driver_stream *stream = argument;
 	struct error err;
@@ -164,17 +157,17 @@ pty_received(void *argument, const void *data, size_t size)
 	}
 	pump_sink_put(stream->output, data, size);
 	if (pump_sink_room(stream->output) < OUTPUT_HOLD)
-		daytona_pty_hold(stream->pty, true);
+		terminal_hold(stream->terminal, true);
 }
 
 static void
-pty_sent(void *argument)
+terminal_sent(void *argument)
 {
 	input_ready(argument);
 }
 
 static void
-pty_ended(void *argument, const struct driver_exit *ended, const struct error *err)
+terminal_ended(void *argument, const struct driver_exit *ended, const struct error *err)
 {
 	struct driver_stream *stream = argument;
 
@@ -186,11 +179,11 @@ pty_ended(void *argument, const struct driver_exit *ended, const struct error *e
 	fail(stream, err);
 }
 
-static const struct daytona_pty_events pty_events = {
-	.ready = pty_ready,
-	.received = pty_received,
-	.sent = pty_sent,
-	.ended = pty_ended,
+static const struct terminal_events terminal_events = {
+	.ready = terminal_ready,
+	.received = terminal_received,
+	.sent = terminal_sent,
+	.ended = terminal_ended,
 };
 
 static int
@@ -255,40 +248,41 @@ static void
 fail_start(struct driver_stream *stream)
 {
 	stream->ended = true;
-	stream->soon = loop_timer_new(stream->sandbox->context.loop, soon_expired, stream);
+	stream->soon = loop_timer_new(stream->pool->loop, soon_expired, stream);
 	loop_timer_start(stream->soon, 0);
 }
 
 struct driver_stream *
-daytona_start(struct driver_sandbox *sandbox, const struct driver_command *command,
-    const struct driver_stream_events *events, void *argument)
+terminal_stream_start(struct terminal_pool *pool, const struct error *refusal,
+    const struct driver_command *command, const struct driver_stream_events *events, void *argument)
 {
 	struct driver_stream *stream;
 
 	stream = memory_zeroed(1, sizeof(*stream));
-	stream->sandbox = sandbox;
+	stream->pool = pool;
 	stream->events = events;
 	stream->argument = argument;
-	stream->next = sandbox->streams;
-	sandbox->streams = stream;
+	stream->next = pool->streams;
+	pool->streams = stream;
 	buffer_init(&stream->launch, LAUNCH_MAX);
-	if (!command->pty)
-		error_set(&stream->failure, ERROR_UNSUPPORTED, "Daytona has terminals only");
-	else if (sandbox->base == NULL || sandbox->is_lost)
-		error_set(&stream->failure, ERROR_UNAVAILABLE, "the sandbox does not run");
+	if (refusal != NULL)
+		stream->failure = *refusal;
+	else if (!command->pty)
+		error_set(&stream->failure, ERROR_UNSUPPORTED, "%s has terminals only",
+		    pool->kind->provider);
 	else
 		(void)write_launch(&stream->launch, command, &stream->failure);
 	if (stream->failure.code != ERROR_NONE)
 		fail_start(stream);
 	else
-		stream->pty = daytona_pty_take(sandbox, &pty_events, stream);
+		stream->terminal = terminal_take(pool, &terminal_events, stream);
 	return stream;
 }
 
 /* Not used by core/transport, whose terminals are made in the sandbox. */
 void
-daytona_resize(struct driver_stream *stream, uint32_t columns, uint32_t rows, uint32_t x_pixels,
-    uint32_t y_pixels)
+terminal_stream_resize(struct driver_stream *stream, uint32_t columns, uint32_t rows,
+    uint32_t x_pixels, uint32_t y_pixels)
 {
 	(void)stream;
 	(void)columns;
@@ -297,23 +291,23 @@ daytona_resize(struct driver_stream *stream, uint32_t columns, uint32_t rows, ui
 	(void)y_pixels;
 }
 
-/* Signals go to groups by core/scripts/signal.sh; Daytona itself has none. */
+/* Signals go to groups by core/scripts/signal.sh; such a terminal has none. */
 void
-daytona_signal(struct driver_stream *stream, int number)
+terminal_stream_signal(struct driver_stream *stream, int number)
 {
 	(void)stream;
 	(void)number;
 }
 
 void
-daytona_close_stream(struct driver_stream *stream)
+terminal_stream_close(struct driver_stream *stream)
 {
 	struct driver_stream **place;
 
-	for (place = &stream->sandbox->streams; *place != stream; place = &(*place)->next)
+	for (place = &stream->pool->streams; *place != stream; place = &(*place)->next)
 		continue;
 	*place = stream->next;
-	daytona_pty_free(stream->pty);
+	terminal_free(stream->terminal);
 	pump_sink_free(stream->output);
 	pump_source_free(stream->input);
 	loop_timer_free(stream->soon);
