@@ -133,7 +133,7 @@ worker_links_changed(struct worker *self)
 	self->last_used = (int64_t)time(NULL);
 	if (state.stage != WORKER_SERVING)
 		return;
-	worker_records_use(self->links != NULL);
+	worker_records_use(self->links != NULL || self->acts != NULL);
 	if (self->links != NULL || self->acts != NULL)
 		loop_timer_stop(state.idle);
 	else if (state.listener == NULL)
