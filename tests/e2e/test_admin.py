@@ -288,6 +288,32 @@ def test_a_hung_worker_is_listed_without_holding_up_the_others(gateway):
     assert answer(gateway, "destroy", "sandbox+hung")["state"] == "destroyed"
 
 
+def test_who_waits_for_a_worker_that_crashes_is_told(gateway):
+    start(gateway, "cat", login="sandbox+crash")
+    (pid,) = gateway.pids("worker", "sandbox+crash")
+    os.kill(pid, signal.SIGSTOP)
+    seen = gateway.log_length()
+    command = [BUILD / "rws", "admin", "-s", socket_path(gateway), "stop", "sandbox+crash"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as waiting:
+        gateway.wait_log("stop sandbox.crash", start=seen)
+        os.kill(pid, signal.SIGKILL)
+        assert waiting.stderr.read().startswith(b"rws: UNAVAILABLE: the worker of sandbox+crash ended")
+        assert waiting.wait(TIMEOUT) == 1
+    assert answer(gateway, "status")["crashes"] >= 1
+    assert answer(gateway, "destroy", "sandbox+crash")["state"] == "destroyed"
+
+
+def test_watching_ends_with_the_gateway(make_gateway):
+    gateway = make_gateway()
+    command = [BUILD / "rws", "admin", "-s", socket_path(gateway), "--json", "status", "--watch=100ms"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watch:
+        watch.stdout.readline()
+        answer(gateway, "drain")
+        assert gateway.wait() == 0
+        assert watch.wait(TIMEOUT) == 1
+        assert watch.stderr.read().startswith(b"rws: ")
+
+
 def test_fifty_sessions_are_listed_again_and_again(make_gateway):
     crowd(make_gateway, 50, 20)
 
