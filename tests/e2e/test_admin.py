@@ -51,9 +51,18 @@ def refusal(gateway, *arguments):
     return code, text
 
 
+STARTED = []
+
+
+def begin(gateway, *arguments, **more):
+    """ssh that ends with the test."""
+    STARTED.append(ssh_start(gateway, *arguments, **more))
+    return STARTED[-1]
+
+
 def start(gateway, command, **more):
-    """ssh with a command that has said that it runs."""
-    process = ssh_start(gateway, f"echo up; {command}", **more)
+    """As begin, with a command that has said that it runs."""
+    process = begin(gateway, f"echo up; {command}", **more)
     assert process.stdout.readline() == b"up\n"
     return process
 
@@ -61,7 +70,7 @@ def start(gateway, command, **more):
 def end(*processes):
     for process in processes:
         process.kill()
-        process.communicate()
+        process.wait(TIMEOUT)
 
 
 def wait_empty(gateway):
@@ -70,8 +79,11 @@ def wait_empty(gateway):
 
 @pytest.fixture(autouse=True)
 def quiet(gateway):
-    """The gateway of the file has no sessions when a test begins."""
+    """The gateway of the file has no sessions when a test begins, and keeps none of it."""
     wait_empty(gateway)
+    yield
+    end(*STARTED)
+    STARTED.clear()
 
 
 # What is seen
@@ -79,7 +91,7 @@ def quiet(gateway):
 
 @pytest.mark.core
 def test_status_says_how_the_gateway_is(gateway):
-    client = start(gateway, "cat")
+    start(gateway, "cat")
     status = answer(gateway, "status")
     assert status["pid"] == gateway.process.pid
     assert status["configuration"] == str(gateway.configuration)
@@ -87,23 +99,22 @@ def test_status_says_how_the_gateway_is(gateway):
     assert status["workers"] == len(gateway.pids("worker"))
     lines = admin(gateway, "status").stdout.splitlines()
     assert f"pid: {gateway.process.pid}" in lines and "draining: no" in lines
-    end(client)
 
 
 def test_logins_are_listed_with_their_policy_in_the_order_of_the_file(make_gateway):
     gateway = make_gateway(logins={"b": {"instances": "off"}, "a": {"instances": "attach"}, "c": {}})
-    clients = [start(gateway, "cat", login=login) for login in ("c", "c+x", "c+x", "a")]
+    for login in ("c", "c+x", "c+x", "a"):
+        start(gateway, "cat", login=login)
     assert rows(gateway, "logins") == [
         {"login": "b", "driver": "local", "instances": "off", "workspaces": 0, "sessions": 0},
         {"login": "a", "driver": "local", "instances": "attach", "workspaces": 1, "sessions": 1},
         {"login": "c", "driver": "local", "instances": "on", "workspaces": 2, "sessions": 3},
     ]
-    end(*clients)
 
 
 @pytest.mark.core
 def test_workspaces_are_listed_with_their_sandbox_and_what_runs(gateway):
-    client = ssh_start(gateway, 'echo "$RWS_SANDBOX_ID"; cat')
+    client = begin(gateway, 'echo "$RWS_SANDBOX_ID"; cat')
     sandbox = client.stdout.readline().decode().strip()
     other = start(gateway, "cat", login="sandbox+seen")
     first, second = rows(gateway, "workspaces")
@@ -114,8 +125,7 @@ def test_workspaces_are_listed_with_their_sandbox_and_what_runs(gateway):
     assert (second["workspace"], second["instance"], second["sessions"]) == ("sandbox+seen", "seen", 1)
     assert 0 < first["since"] <= first["last_used"]
     end(client, other)
-    wait_until(lambda: [row["sessions"] for row in rows(gateway, "workspaces")] == [0, 0])
-    assert [row["commands"] for row in rows(gateway, "workspaces")] == [0, 0]
+    wait_until(lambda: {(row["sessions"], row["commands"]) for row in rows(gateway, "workspaces")} == {(0, 0)})
     assert answer(gateway, "destroy", "sandbox+seen")["state"] == "destroyed"
 
 
@@ -133,7 +143,6 @@ def test_sessions_are_listed_with_key_and_address(gateway):
     client.stdin.flush()
     wait_until(lambda: rows(gateway, "sessions")[0]["bytes_in"] >= before + 100000)
     wait_until(lambda: rows(gateway, "sessions")[0]["bytes_out"] >= 100000)
-    end(client)
 
 
 def test_a_session_that_has_not_logged_in_is_listed_as_such(gateway):
@@ -148,13 +157,8 @@ def test_a_session_that_has_not_logged_in_is_listed_as_such(gateway):
 
 
 def test_channels_are_listed_with_their_kind(gateway):
-    clients = [
-        start(gateway, "cat"),
-        ssh_start(gateway, "-tt"),
-        ssh_start(gateway, "-s", "sftp"),
-        ssh_start(gateway, "scp -t ."),
-        ssh_start(gateway, "-s", "rws"),
-    ]
+    for words in (["cat"], ["-tt"], ["-s", "sftp"], ["scp -t ."], ["-s", "rws"]):
+        begin(gateway, *words)
     wait_until(lambda: len(rows(gateway, "channels")) == 5)
     wait_until(lambda: "none" not in [row["kind"] for row in rows(gateway, "channels")])
     found = rows(gateway, "channels")
@@ -167,7 +171,6 @@ def test_channels_are_listed_with_their_kind(gateway):
     ]
     assert {row["workspace"] for row in found} == {"sandbox"}
     assert {row["session"] for row in found} == {row["session"] for row in rows(gateway, "sessions")}
-    end(*clients)
 
 
 def test_channels_of_one_connection_are_numbered_and_counted(gateway):
@@ -187,18 +190,18 @@ def test_channels_of_one_connection_are_numbered_and_counted(gateway):
 
 
 def test_no_command_line_and_no_environment_is_shown(gateway):
-    client = start(gateway, "cat; : s3cr3t")
+    start(gateway, "cat; : s3cr3t")
     with Rws(gateway) as rws:
         rws.send("exec", command="sleep 4721", env={"TOKEN": "s3cr3t"})
         wait_until(lambda: rows(gateway, "workspaces")[0]["commands"] == 2)
         seen = "".join(admin(gateway, name).stdout + json.dumps(rows(gateway, name)) for name in LISTS)
     assert "exec" in seen
     assert "s3cr3t" not in seen and "4721" not in seen and "cat" not in seen
-    end(client)
 
 
 def test_a_table_has_the_rows_of_the_list(gateway):
-    clients = [start(gateway, "cat") for _ in range(3)]
+    for _ in range(3):
+        start(gateway, "cat")
     heads = {
         "logins": "login driver instances workspaces sessions",
         "workspaces": "workspace driver state sandbox_id worker sessions commands since last_used",
@@ -212,7 +215,6 @@ def test_a_table_has_the_rows_of_the_list(gateway):
         assert len(lines) == 1 + len(rows(gateway, name))
     numbers = [row["session"] for row in rows(gateway, "sessions")]
     assert [int(line.split()[0]) for line in admin(gateway, "sessions").stdout.splitlines()[1:]] == numbers
-    end(*clients)
 
 
 def test_json_may_be_asked_for_in_front(gateway):
@@ -255,7 +257,8 @@ def test_a_user_sees_how_much_the_own_workspace_is_used(gateway):
 
 
 def test_a_hung_session_is_listed_without_holding_up_the_others(gateway):
-    clients = [start(gateway, "cat") for _ in range(3)]
+    for _ in range(3):
+        start(gateway, "cat")
     hung = rows(gateway, "sessions")[1]
     os.kill(hung["pid"], signal.SIGSTOP)
     try:
@@ -269,7 +272,6 @@ def test_a_hung_session_is_listed_without_holding_up_the_others(gateway):
     finally:
         os.kill(hung["pid"], signal.SIGCONT)
     wait_until(lambda: [row["state"] for row in rows(gateway, "sessions")] == ["open"] * 3)
-    end(*clients)
 
 
 def test_a_hung_worker_is_listed_without_holding_up_the_others(gateway):
@@ -286,7 +288,32 @@ def test_a_hung_worker_is_listed_without_holding_up_the_others(gateway):
     assert answer(gateway, "destroy", "sandbox+hung")["state"] == "destroyed"
 
 
-@pytest.mark.core
+def test_who_waits_for_a_worker_that_crashes_is_told(gateway):
+    start(gateway, "cat", login="sandbox+crash")
+    (pid,) = gateway.pids("worker", "sandbox+crash")
+    os.kill(pid, signal.SIGSTOP)
+    seen = gateway.log_length()
+    command = [BUILD / "rws", "admin", "-s", socket_path(gateway), "stop", "sandbox+crash"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as waiting:
+        gateway.wait_log("stop sandbox.crash", start=seen)
+        os.kill(pid, signal.SIGKILL)
+        assert waiting.stderr.read().startswith(b"rws: UNAVAILABLE: the worker of sandbox+crash ended")
+        assert waiting.wait(TIMEOUT) == 1
+    assert answer(gateway, "status")["crashes"] >= 1
+    assert answer(gateway, "destroy", "sandbox+crash")["state"] == "destroyed"
+
+
+def test_watching_ends_with_the_gateway(make_gateway):
+    gateway = make_gateway()
+    command = [BUILD / "rws", "admin", "-s", socket_path(gateway), "--json", "status", "--watch=100ms"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watch:
+        watch.stdout.readline()
+        answer(gateway, "drain")
+        assert gateway.wait() == 0
+        assert watch.wait(TIMEOUT) == 1
+        assert watch.stderr.read().startswith(b"rws: ")
+
+
 def test_fifty_sessions_are_listed_again_and_again(make_gateway):
     crowd(make_gateway, 50, 20)
 
@@ -342,21 +369,19 @@ def test_disconnect_tells_the_client_why_and_ends_its_session_alone(gateway):
 
 
 def test_disconnect_ends_what_the_session_ran(gateway):
-    client = start(gateway, "sleep 4722")
+    start(gateway, "sleep 4722")
     assert rows(gateway, "workspaces")[0]["commands"] == 1
     admin(gateway, "disconnect", str(rows(gateway, "sessions")[0]["session"]))
     wait_until(lambda: rows(gateway, "workspaces")[0]["commands"] == 0)
-    end(client)
 
 
 def test_disconnect_kills_a_session_that_hangs(gateway):
-    client = start(gateway, "cat")
+    start(gateway, "cat")
     session = rows(gateway, "sessions")[0]
     os.kill(session["pid"], signal.SIGSTOP)
     assert "killed" in answer(gateway, "disconnect", str(session["session"]))["note"]
     assert rows(gateway, "sessions") == []
     assert not os.path.exists(f"/proc/{session['pid']}")
-    end(client)
 
 
 def test_disconnect_ends_a_client_that_has_not_logged_in(gateway):
@@ -571,7 +596,8 @@ def test_clients_are_limited_and_slow_ones_are_dropped(gateway):
 
 
 def test_a_client_that_does_not_read_holds_nobody_up(gateway):
-    clients = [start(gateway, "cat") for _ in range(3)]
+    for _ in range(3):
+        start(gateway, "cat")
     deaf = [connect(gateway) for _ in range(CLIENTS_MAX - 4)]
     for client in deaf:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
@@ -579,7 +605,6 @@ def test_a_client_that_does_not_read_holds_nobody_up(gateway):
     assert len(rows(gateway, "sessions")) == 3
     for client in deaf:
         client.close()
-    end(*clients)
 
 
 # The command line

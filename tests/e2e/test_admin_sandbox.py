@@ -7,7 +7,7 @@ import pytest
 from clients import TIMEOUT, ssh
 from gateway import processes_with, wait_until
 from rws_client import Rws
-from test_admin import admin, answer, end, refusal, rows, start
+from test_admin import admin, answer, refusal, rows, start
 
 DRIVERS = ("local", "e2b", "daytona")
 
@@ -45,7 +45,6 @@ def test_a_destroyed_sandbox_is_gone_with_what_ran_in_it(gateway):
     assert answer(gateway, "destroy", "sandbox+three")["sandbox_id"] == before
     assert client.wait(TIMEOUT) != 0
     assert not processes_with("sleep 4723")
-    end(client)
     assert sandbox_id(gateway, "sandbox+three") != before
     answer(gateway, "destroy", "sandbox+three")
 
