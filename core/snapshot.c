@@ -84,8 +84,9 @@ snapshot_progress(void *argument, const char *text)
 		snapshot->events->progress(snapshot->argument, text);
 }
 
-char *
-snapshot_text(const struct buffer *output)
+/* The terminated text of what a task gathered; new. */
+static char *
+gathered_text(const struct buffer *output)
 {
 	return memory_text_bounded(buffer_data(output), output->length);
 }
@@ -152,7 +153,7 @@ created(void *argument, struct buffer *output, const struct error *err)
 		snapshot_finish(snapshot, NULL, err);
 		return;
 	}
-	at = line = snapshot_text(output);
+	at = line = gathered_text(output);
 	result = snapshot_read_number(&at, ' ', &snapshot->record.files);
 	if (result == 0)
 		result = snapshot_read_number(&at, '\n', &snapshot->record.bytes);
@@ -227,7 +228,7 @@ listed(void *argument, struct buffer *output, const struct error *err)
 	}
 	records = NULL;
 	count = 0;
-	text = snapshot_text(output);
+	text = gathered_text(output);
 	for (line = text; (end = strchr(line, '\n')) != NULL; line = end + 1) {
 		*end = '\0';
 		records = memory_resize(records, count + 1, sizeof(*records));
@@ -267,7 +268,7 @@ shown(void *argument, struct buffer *output, const struct error *err)
 		snapshot_finish(snapshot, NULL, err);
 		return;
 	}
-	line = snapshot_text(output);
+	line = gathered_text(output);
 	line[strcspn(line, "\n")] = '\0';
 	snapshot_record_free(&snapshot->record);
 	if (snapshot_record_read(&snapshot->record, line, &damaged) == 0)

@@ -65,7 +65,4 @@ extern const struct task_setup snapshot_quiet;
 /* For task_events. */
 void snapshot_progress(void *argument, const char *text);
 
-/* The terminated text of what a task gathered; new. */
-char *snapshot_text(const struct buffer *output);
-
 #endif

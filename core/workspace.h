@@ -51,6 +51,7 @@ const char *workspace_root(const struct workspace *workspace);  /* absolute, sym
 const char *workspace_shell(const struct workspace *workspace); /* the user's login shell */
 const char *workspace_id(const struct workspace *workspace);    /* of the sandbox at its provider */
 
+/* What it was made with, and what it has made. All belong to the workspace. */
 struct loop *workspace_loop(const struct workspace *workspace);
 const struct driver *workspace_driver(const struct workspace *workspace);
 const struct settings *workspace_settings(const struct workspace *workspace);
