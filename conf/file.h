@@ -40,6 +40,7 @@ int conf_file_parse(
 /* Puts NAME=VALUE or LOGIN.NAME=VALUE in place of what the file said. */
 int conf_file_override(struct conf_file *file, const char *override, struct error *err);
 
+/* Wipes the values, which may be secrets; accepts a zeroed file. */
 void conf_file_free(struct conf_file *file);
 
 /* Fills err with "FILE:LINE: NAME: " (or "-o NAME: ") before reason; returns -1. */

@@ -143,6 +143,23 @@ make_entry(struct archive_entry *entry)
 	return own;
 }
 
+/* What libarchive says of its last failure. */
+static const char *
+reason(struct archive *archive)
+{
+	const char *text;
+
+	text = archive_error_string(archive);
+	return text == NULL ? "no reason" : text;
+}
+
+/* The reader of what we write, the script in the sandbox, is gone: its own end says why. */
+static int
+refuse_output(struct work *work)
+{
+	return error_set(&work->err, ERROR_ABORTED, "nobody takes the archive");
+}
+
 /* Data blocks have offsets: what lies between them are holes. */
 static int
 copy_data(struct work *work, struct archive *in, struct archive *out)
@@ -158,16 +175,15 @@ copy_data(struct work *work, struct archive *in, struct archive *out)
 		for (; at < offset; at += (int64_t)gap) {
 			gap = offset - at < CHUNK_SIZE ? (size_t)(offset - at) : CHUNK_SIZE;
 			if (archive_write_data(out, zeros, gap) < 0)
-				return error_set(
-				    &work->err, ERROR_ABORTED, "nobody takes the archive");
+				return refuse_output(work);
 		}
 		if (size > 0 && archive_write_data(out, block, size) < 0)
-			return error_set(&work->err, ERROR_ABORTED, "nobody takes the archive");
+			return refuse_output(work);
 		at += (int64_t)size;
 	}
 	if (status != ARCHIVE_EOF)
-		return error_set(&work->err, ERROR_INVALID, "the archive is damaged: %.200s",
-		    archive_error_string(in) == NULL ? "no reason" : archive_error_string(in));
+		return error_set(
+		    &work->err, ERROR_INVALID, "the archive is damaged: %.200s", reason(in));
 	return 0;
 }
 
@@ -175,27 +191,27 @@ static int
 copy_entry(struct work *work, struct archive *in, struct archive *out, struct archive_entry *entry)
 {
 	struct archive_entry *own;
+	bool is_root;
 	char *name;
 	int status;
 
 	if (check_entry(work, entry) != 0)
 		return -1;
 	name = archive_name(archive_entry_pathname(entry), NULL);
-	/* The root itself is no entry of a snapshot. */
-	status = name != NULL && strcmp(name, "./") == 0;
+	is_root = name != NULL && strcmp(name, "./") == 0;
 	memory_free(name);
-	if (status)
+	/* The root itself is no entry of a snapshot. */
+	if (is_root)
 		return 0;
 	own = make_entry(entry);
 	status = archive_write_header(out, own);
 	archive_entry_free(own);
 	if (status < ARCHIVE_WARN)
 		return error_set(&work->err, ERROR_INVALID,
-		    "the archive has an entry that cannot be kept: %.200s",
-		    archive_error_string(out) == NULL ? "no reason" : archive_error_string(out));
-	return entry_type(entry) == 'f' && archive_entry_hardlink(entry) == NULL
-		   ? copy_data(work, in, out)
-		   : 0;
+		    "the archive has an entry that cannot be kept: %.200s", reason(out));
+	if (entry_type(entry) != 'f' || archive_entry_hardlink(entry) != NULL)
+		return 0;
+	return copy_data(work, in, out);
 }
 
 static int
@@ -215,12 +231,11 @@ copy_entries(struct work *work, struct archive *in, struct archive *out)
 	}
 	if (status != ARCHIVE_EOF)
 		return error_set(&work->err, ERROR_INVALID,
-		    "no tar archive, or a damaged one: %.200s",
-		    archive_error_string(in) == NULL ? "no reason" : archive_error_string(in));
+		    "no tar archive, or a damaged one: %.200s", reason(in));
 	if (archive_filter_bytes(in, 0) - end < END_SIZE)
 		return error_set(&work->err, ERROR_INVALID, "the archive is cut: it has no end");
 	if (archive_write_close(out) != ARCHIVE_OK)
-		return error_set(&work->err, ERROR_ABORTED, "nobody takes the archive");
+		return refuse_output(work);
 	return archive_names_finish(work->names, &work->entries, &work->err);
 }
 

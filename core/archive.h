@@ -46,6 +46,7 @@ void archive_copy_free(struct archive_copy *copy);
 
 struct archive_names;
 
+/* A set without names; not for two archives. */
 struct archive_names *archive_names_new(void);
 void archive_names_free(struct archive_names *names); /* accepts NULL */
 

@@ -36,6 +36,7 @@ void file_reply_encode(
 int file_reply_decode(struct message *message, uint32_t *id, struct file_reply *reply,
     struct error *failure, struct error *err);
 
+/* Nobody waits for the reply any more; the operation may be done all the same. */
 void file_cancel_encode(struct message *message, uint32_t id);
 int file_cancel_decode(struct message *message, uint32_t *id, struct error *err);
 

@@ -28,6 +28,7 @@ struct files_backend {
 
 extern const struct files_backend files_native, files_script;
 
+/* Whose files they are. */
 struct workspace *files_workspace(const struct files *files);
 
 /* The operation's own request, which the backend may change, and its number. */

@@ -46,6 +46,7 @@ struct files_reply_reader {
 	uint64_t left;
 };
 
+/* A reader at the start of a stream; free accepts nothing else. */
 void files_reply_init(struct files_reply_reader *reader);
 void files_reply_free(struct files_reply_reader *reader);
 

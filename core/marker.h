@@ -48,6 +48,7 @@ struct marker {
 /* Makes a token of the system's random numbers. */
 void marker_make_token(char token[MARKER_TOKEN_SIZE]);
 
+/* A decoder at the start of a stream; it holds no memory of its own. */
 void marker_init(struct marker *marker, const char token[MARKER_TOKEN_SIZE], bool without_start);
 
 /*

@@ -132,6 +132,7 @@ struct restrictions {
 	char **environment; /* NAME=VALUE */
 };
 
+/* Accepts a zeroed struct, as all of this kind. */
 void restrictions_free(struct restrictions *restrictions);
 
 /* What auth decided. */

@@ -18,6 +18,11 @@
 
 /* As much of skipped names as a listing may have, and records besides. */
 #define OUTPUT_MAX ((size_t)64 << 20)
+/* The most that a verb of the script takes behind the snapshot's id. */
+#define ARGUMENTS_MAX 5
+
+static const struct task_setup gathered = { .max = OUTPUT_MAX };
+const struct task_setup snapshot_quiet = { .max = SNAPSHOT_QUIET_MAX };
 
 static void
 free_snapshot(struct snapshot *snapshot)
@@ -79,15 +84,15 @@ snapshot_progress(void *argument, const char *text)
 		snapshot->events->progress(snapshot->argument, text);
 }
 
-char *
-snapshot_text(const struct buffer *output)
+/* The terminated text of what a task gathered; new. */
+static char *
+gathered_text(const struct buffer *output)
 {
 	return memory_text_bounded(buffer_data(output), output->length);
 }
 
-/* Is the id one? Else the operation will fail from the loop. */
-static bool
-take_id(struct snapshot *snapshot, const char *id)
+bool
+snapshot_take_id(struct snapshot *snapshot, const char *id)
 {
 	if (!snapshot_id_valid(id)) {
 		error_set(&snapshot->failure, ERROR_NOT_FOUND, "there is no snapshot %.64s", id);
@@ -98,21 +103,25 @@ take_id(struct snapshot *snapshot, const char *id)
 	return true;
 }
 
-static void
-run(struct snapshot *snapshot, char *verb, const char *input, const struct task_events *events)
+void
+snapshot_run(struct snapshot *snapshot, const char *verb, char *const *more,
+    const struct task_setup *setup, const struct task_events *events)
 {
-	char root[] = ".", *arguments[4];
-	struct task_setup setup = { 0 };
+	char root[] = ".", *word, *arguments[3 + ARGUMENTS_MAX + 1];
+	struct task_setup whole = *setup;
+	size_t i;
 
-	arguments[0] = verb;
+	word = memory_text(verb);
+	arguments[0] = word;
 	arguments[1] = root;
 	arguments[2] = snapshot->record.id;
-	arguments[3] = NULL;
-	setup.script = "snapshot";
-	setup.arguments = arguments;
-	setup.input = input;
-	setup.max = OUTPUT_MAX;
-	snapshot->task = task_start(snapshot->workspace, &setup, events, snapshot);
+	for (i = 0; more != NULL && more[i] != NULL && i < ARGUMENTS_MAX; i++)
+		arguments[3 + i] = more[i];
+	arguments[3 + i] = NULL;
+	whole.script = "snapshot";
+	whole.arguments = arguments;
+	snapshot->task = task_start(snapshot->workspace, &whole, events, snapshot);
+	memory_free(word);
 }
 
 /* After its first line, what the script printed is a list of names. */
@@ -144,7 +153,7 @@ created(void *argument, struct buffer *output, const struct error *err)
 		snapshot_finish(snapshot, NULL, err);
 		return;
 	}
-	at = line = snapshot_text(output);
+	at = line = gathered_text(output);
 	result = snapshot_read_number(&at, ' ', &snapshot->record.files);
 	if (result == 0)
 		result = snapshot_read_number(&at, '\n', &snapshot->record.bytes);
@@ -163,8 +172,8 @@ struct snapshot *
 snapshot_create(struct workspace *workspace, const struct snapshot_request *request,
     const struct snapshot_events *events, void *argument)
 {
-	char verb[] = "create", root[] = ".", max_file[32], max_total[32], *arguments[8], *text;
-	struct task_setup setup = { 0 };
+	char max_file[32], max_total[32], *arguments[5], *text;
+	struct task_setup setup = { .max = OUTPUT_MAX };
 	struct snapshot *snapshot;
 
 	snapshot = snapshot_new(workspace, events, argument);
@@ -176,21 +185,15 @@ snapshot_create(struct workspace *workspace, const struct snapshot_request *requ
 	(void)snprintf(max_file, sizeof(max_file), "%" PRIu64, request->max_file_bytes);
 	(void)snprintf(max_total, sizeof(max_total), "%" PRId64,
 	    settings_number(workspace_settings(workspace), "max_snapshot_bytes"));
-	arguments[0] = verb;
-	arguments[1] = root;
-	arguments[2] = snapshot->record.id;
-	arguments[3] = max_file;
-	arguments[4] = max_total;
-	arguments[5] = snapshot->exclude.exclude;
-	arguments[6] = snapshot->exclude.hold;
-	arguments[7] = NULL;
+	arguments[0] = max_file;
+	arguments[1] = max_total;
+	arguments[2] = snapshot->exclude.exclude;
+	arguments[3] = snapshot->exclude.hold;
+	arguments[4] = NULL;
 	text = snapshot_record_print(&snapshot->record);
-	setup.script = "snapshot";
-	setup.arguments = arguments;
 	setup.input = text;
 	setup.input_size = strlen(text);
-	setup.max = OUTPUT_MAX;
-	snapshot->task = task_start(workspace, &setup, &create_events, snapshot);
+	snapshot_run(snapshot, "create", arguments, &setup, &create_events);
 	memory_free(text);
 	return snapshot;
 }
@@ -225,7 +228,7 @@ listed(void *argument, struct buffer *output, const struct error *err)
 	}
 	records = NULL;
 	count = 0;
-	text = snapshot_text(output);
+	text = gathered_text(output);
 	for (line = text; (end = strchr(line, '\n')) != NULL; line = end + 1) {
 		*end = '\0';
 		records = memory_resize(records, count + 1, sizeof(*records));
@@ -247,10 +250,9 @@ struct snapshot *
 snapshot_list(struct workspace *workspace, const struct snapshot_events *events, void *argument)
 {
 	struct snapshot *snapshot;
-	char verb[] = "list";
 
 	snapshot = snapshot_new(workspace, events, argument);
-	run(snapshot, verb, NULL, &list_events);
+	snapshot_run(snapshot, "list", NULL, &gathered, &list_events);
 	return snapshot;
 }
 
@@ -266,7 +268,7 @@ shown(void *argument, struct buffer *output, const struct error *err)
 		snapshot_finish(snapshot, NULL, err);
 		return;
 	}
-	line = snapshot_text(output);
+	line = gathered_text(output);
 	line[strcspn(line, "\n")] = '\0';
 	snapshot_record_free(&snapshot->record);
 	if (snapshot_record_read(&snapshot->record, line, &damaged) == 0)
@@ -283,11 +285,10 @@ snapshot_show(struct workspace *workspace, const char *id, const struct snapshot
     void *argument)
 {
 	struct snapshot *snapshot;
-	char verb[] = "show";
 
 	snapshot = snapshot_new(workspace, events, argument);
-	if (take_id(snapshot, id))
-		run(snapshot, verb, NULL, &show_events);
+	if (snapshot_take_id(snapshot, id))
+		snapshot_run(snapshot, "show", NULL, &gathered, &show_events);
 	return snapshot;
 }
 
@@ -311,11 +312,10 @@ snapshot_delete(struct workspace *workspace, const char *id, const struct snapsh
     void *argument)
 {
 	struct snapshot *snapshot;
-	char verb[] = "delete";
 
 	snapshot = snapshot_new(workspace, events, argument);
-	if (take_id(snapshot, id))
-		run(snapshot, verb, NULL, &delete_events);
+	if (snapshot_take_id(snapshot, id))
+		snapshot_run(snapshot, "delete", NULL, &gathered, &delete_events);
 	return snapshot;
 }
 
@@ -383,11 +383,10 @@ snapshot_export(struct workspace *workspace, const char *id, const struct snapsh
     void *argument)
 {
 	struct snapshot *snapshot;
-	char verb[] = "read";
 
 	snapshot = snapshot_new(workspace, events, argument);
-	if (take_id(snapshot, id))
-		run(snapshot, verb, NULL, &export_events);
+	if (snapshot_take_id(snapshot, id))
+		snapshot_run(snapshot, "read", NULL, &gathered, &export_events);
 	return snapshot;
 }
 

@@ -64,6 +64,10 @@ struct snapshot_request {
 	uint64_t max_file_bytes;
 };
 
+/*
+ * Each begins an operation, which waits for the workspace to be ready, and is never NULL: what is
+ * wrong with the request is told to done. dry_run restores nothing and says what it would do.
+ */
 struct snapshot *snapshot_create(struct workspace *workspace,
     const struct snapshot_request *request, const struct snapshot_events *events, void *argument);
 struct snapshot *snapshot_list(

@@ -16,27 +16,6 @@
 #include "core/task.h"
 #include "core/workspace.h"
 
-static const struct task_events quiet_events;
-
-static char root[] = ".";
-
-/* What was received is of no use: the workspace is as it was. */
-static void
-drop_part(struct snapshot *snapshot)
-{
-	char verb[] = "drop", *arguments[4];
-	struct task_setup setup = { 0 };
-
-	arguments[0] = verb;
-	arguments[1] = root;
-	arguments[2] = snapshot->record.id;
-	arguments[3] = NULL;
-	setup.script = "snapshot";
-	setup.arguments = arguments;
-	setup.max = 65536;
-	snapshot->task = task_start(snapshot->workspace, &setup, &quiet_events, snapshot);
-}
-
 static void
 dropped(void *argument, struct buffer *output, const struct error *err)
 {
@@ -48,15 +27,16 @@ dropped(void *argument, struct buffer *output, const struct error *err)
 	snapshot_finish(snapshot, NULL, &snapshot->failure);
 }
 
-static const struct task_events quiet_events = { .done = dropped };
+static const struct task_events drop_events = { .done = dropped };
 
+/* What was received is of no use and is dropped: the workspace is as it was. */
 static void
 fail(struct snapshot *snapshot, const struct error *err)
 {
 	snapshot->failure = *err;
 	error_wrap(&snapshot->failure, "import");
 	if (snapshot->copy == NULL)
-		drop_part(snapshot);
+		snapshot_run(snapshot, "drop", NULL, &snapshot_quiet, &drop_events);
 	else
 		snapshot_fail_later(snapshot);
 }
@@ -80,8 +60,8 @@ static const struct task_events finish_events = { .done = finished };
 static void
 make_whole(struct snapshot *snapshot)
 {
-	char verb[] = "finish", sizes[3][24], counts[64], *arguments[9], *record;
-	struct task_setup setup = { 0 };
+	char sizes[3][24], counts[64], *arguments[6], *record;
+	struct task_setup setup = snapshot_quiet;
 	struct buffer input;
 
 	record = snapshot_record_print(&snapshot->record);
@@ -94,22 +74,16 @@ make_whole(struct snapshot *snapshot)
 	(void)buffer_append_text(&input, counts);
 	(void)buffer_append_text(&input, record);
 	(void)buffer_append(&input, buffer_data(snapshot->entries), snapshot->entries->length);
-	arguments[0] = verb;
-	arguments[1] = root;
-	arguments[2] = snapshot->record.id;
-	arguments[3] = snapshot->exclude.exclude;
-	arguments[4] = snapshot->exclude.hold;
-	arguments[5] = sizes[0];
-	arguments[6] = sizes[1];
-	arguments[7] = sizes[2];
-	arguments[8] = NULL;
-	setup.script = "snapshot";
-	setup.arguments = arguments;
+	arguments[0] = snapshot->exclude.exclude;
+	arguments[1] = snapshot->exclude.hold;
+	arguments[2] = sizes[0];
+	arguments[3] = sizes[1];
+	arguments[4] = sizes[2];
+	arguments[5] = NULL;
 	setup.input = buffer_data(&input);
 	setup.input_size = input.length;
-	setup.max = 65536;
 	snapshot->changing = true;
-	snapshot->task = task_start(snapshot->workspace, &setup, &finish_events, snapshot);
+	snapshot_run(snapshot, "finish", arguments, &setup, &finish_events);
 	buffer_free(&input);
 	memory_free(record);
 }
@@ -123,14 +97,16 @@ received(void *argument, struct buffer *output, const struct error *err)
 
 	(void)output;
 	snapshot->task = NULL;
-	if (snapshot->failure.code != ERROR_NONE)
+	if (snapshot->failure.code != ERROR_NONE) {
 		drop_part(snapshot);
-	else if (err != NULL)
+		return;
+	}
+	if (err == NULL && snapshot->entries == NULL) {
+		error_set(&cut, ERROR_UNAVAILABLE, "the sandbox stopped taking the archive");
+		err = &cut;
+	}
+	if (err != NULL)
 		fail(snapshot, err);
-	else if (snapshot->entries == NULL)
-		fail(snapshot,
-		    (error_set(&cut, ERROR_UNAVAILABLE, "the sandbox stopped taking the archive"),
-			&cut));
 	else
 		make_whole(snapshot);
 }
@@ -207,8 +183,7 @@ struct snapshot *
 snapshot_import(struct workspace *workspace, const struct snapshot_request *request,
     const struct snapshot_events *events, void *argument)
 {
-	char verb[] = "receive", *arguments[4];
-	struct task_setup setup = { 0 };
+	struct task_setup setup = snapshot_quiet;
 	struct snapshot *snapshot;
 	int64_t limit;
 
@@ -222,15 +197,8 @@ snapshot_import(struct workspace *workspace, const struct snapshot_request *requ
 		snapshot_fail_later(snapshot);
 		return snapshot;
 	}
-	arguments[0] = verb;
-	arguments[1] = root;
-	arguments[2] = snapshot->record.id;
-	arguments[3] = NULL;
-	setup.script = "snapshot";
-	setup.arguments = arguments;
 	setup.open = true;
-	setup.max = 65536;
-	snapshot->task = task_start(workspace, &setup, &receive_events, snapshot);
+	snapshot_run(snapshot, "receive", NULL, &setup, &receive_events);
 	return snapshot;
 }
 

@@ -118,6 +118,8 @@ snapshot_record_parse(struct snapshot_record *record, const char *text, struct e
 	struct json_object *object, *value;
 
 	tokener = json_tokener_new_ex(DEPTH_MAX);
+	if (tokener == NULL)
+		log_fatal("out of memory");
 	object = json_tokener_parse_ex(tokener, text, (int)strlen(text));
 	json_tokener_free(tokener);
 	if (!json_object_is_type(object, json_type_object)) {

@@ -53,10 +53,10 @@ static const struct task_events apply_events = { .done = applied };
 static void
 apply(struct snapshot *snapshot)
 {
-	char verb[] = "apply", root[] = ".", sizes[3][24], *arguments[7];
+	char sizes[3][24], *arguments[4];
 	struct snapshot_plan *plan = &snapshot->plan;
 	const struct buffer *lists[3];
-	struct task_setup setup = { 0 };
+	struct task_setup setup = snapshot_quiet;
 	struct buffer input;
 	size_t i;
 
@@ -64,22 +64,16 @@ apply(struct snapshot *snapshot)
 	lists[1] = &plan->remove_directories;
 	lists[2] = &plan->names;
 	buffer_init(&input, lists[0]->length + lists[1]->length + lists[2]->length);
-	arguments[0] = verb;
-	arguments[1] = root;
-	arguments[2] = snapshot->record.id;
 	for (i = 0; i < 3; i++) {
 		(void)buffer_append(&input, buffer_data(lists[i]), lists[i]->length);
 		(void)snprintf(sizes[i], sizeof(sizes[i]), "%zu", lists[i]->length);
-		arguments[3 + i] = sizes[i];
+		arguments[i] = sizes[i];
 	}
-	arguments[6] = NULL;
-	setup.script = "snapshot";
-	setup.arguments = arguments;
+	arguments[3] = NULL;
 	setup.input = buffer_data(&input);
 	setup.input_size = input.length;
-	setup.max = 65536;
 	snapshot->changing = true;
-	snapshot->task = task_start(snapshot->workspace, &setup, &apply_events, snapshot);
+	snapshot_run(snapshot, "apply", arguments, &setup, &apply_events);
 	buffer_free(&input);
 }
 
@@ -160,25 +154,12 @@ struct snapshot *
 snapshot_restore(struct workspace *workspace, const char *id, bool dry_run,
     const struct snapshot_events *events, void *argument)
 {
-	char verb[] = "look", root[] = ".", *arguments[4];
-	struct task_setup setup = { 0 };
+	static const struct task_setup looks = { .max = LOOK_MAX };
 	struct snapshot *snapshot;
 
 	snapshot = snapshot_new(workspace, events, argument);
 	snapshot->dry_run = dry_run;
-	if (!snapshot_id_valid(id)) {
-		error_set(&snapshot->failure, ERROR_NOT_FOUND, "there is no snapshot %.64s", id);
-		snapshot_fail_later(snapshot);
-		return snapshot;
-	}
-	memcpy(snapshot->record.id, id, strlen(id));
-	arguments[0] = verb;
-	arguments[1] = root;
-	arguments[2] = snapshot->record.id;
-	arguments[3] = NULL;
-	setup.script = "snapshot";
-	setup.arguments = arguments;
-	setup.max = LOOK_MAX;
-	snapshot->task = task_start(workspace, &setup, &look_events, snapshot);
+	if (snapshot_take_id(snapshot, id))
+		snapshot_run(snapshot, "look", NULL, &looks, &look_events);
 	return snapshot;
 }

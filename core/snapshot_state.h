@@ -10,11 +10,11 @@
 #include "core/snapshot.h"
 #include "core/snapshot_exclude.h"
 #include "core/snapshot_plan.h"
+#include "core/task.h"
 
 struct archive_copy;
 struct buffer;
 struct loop_timer;
-struct task;
 
 struct snapshot {
 	struct workspace *workspace;
@@ -48,10 +48,21 @@ void snapshot_finish(
 /* The same from the loop, for a failure that is known at once. */
 void snapshot_fail_later(struct snapshot *snapshot);
 
+/* Is the text an id? Then it is the snapshot's; else the operation will fail from the loop. */
+bool snapshot_take_id(struct snapshot *snapshot, const char *id);
+
+/*
+ * Runs a verb of core/scripts/snapshot.sh on the snapshot's id, with more arguments behind it
+ * (NULL-ended, or NULL). setup says what it is fed and how much it may print.
+ */
+void snapshot_run(struct snapshot *snapshot, const char *verb, char *const *more,
+    const struct task_setup *setup, const struct task_events *events);
+
+/* The setup of a verb that has nothing to print but what goes wrong. */
+#define SNAPSHOT_QUIET_MAX 65536U
+extern const struct task_setup snapshot_quiet;
+
 /* For task_events. */
 void snapshot_progress(void *argument, const char *text);
-
-/* The terminated text of what a task gathered; new. */
-char *snapshot_text(const struct buffer *output);
 
 #endif

@@ -176,12 +176,17 @@ input_ready(void *argument, unsigned events)
 static bool
 take_error(char *text, struct error *err)
 {
+	static const char mark[] = "\nerror ";
 	char *line, *word;
 
-	line = strncmp(text, "error ", 6) == 0 ? text : strstr(text, "\nerror ");
-	if (line == NULL)
-		return false;
-	word = line + (*line == '\n' ? 7 : 6);
+	if (strncmp(text, mark + 1, strlen(mark + 1)) == 0) {
+		word = text + strlen(mark + 1);
+	} else {
+		line = strstr(text, mark);
+		if (line == NULL)
+			return false;
+		word = line + strlen(mark);
+	}
 	word[strcspn(word, "\n")] = '\0';
 	line = word + strcspn(word, " ");
 	if (*line != '\0')

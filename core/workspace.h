@@ -72,6 +72,7 @@ const char *workspace_id(const struct workspace *workspace);    /* of the sandbo
 /* May other gateways use the same sandbox, so that commands run in it that we know nothing of? */
 bool workspace_is_shared(const struct workspace *workspace);
 
+/* What it was made with, and what it has made. All belong to the workspace. */
 struct loop *workspace_loop(const struct workspace *workspace);
 const struct driver *workspace_driver(const struct workspace *workspace);
 const struct settings *workspace_settings(const struct workspace *workspace);

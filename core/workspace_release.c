@@ -206,18 +206,15 @@ workspace_release(
 
 	was_used = workspace->stage == WORKSPACE_READY;
 	error_set(&err, ERROR_UNAVAILABLE, "the workspace is being released");
-	if (workspace->away_done != NULL) {
-		/* Its way is the same, but for who is told at the end. */
-		workspace->away_done(workspace->away_argument, &err);
-		workspace->away_done = NULL;
-		workspace->done = done;
-		workspace->done_argument = argument;
-		workspace->dispose = dispose;
-		return;
-	}
 	workspace->done = done;
 	workspace->done_argument = argument;
 	workspace->dispose = dispose;
+	if (workspace->away_done != NULL) {
+		/* It is on its way already; only who is told at the end is another. */
+		workspace->away_done(workspace->away_argument, &err);
+		workspace->away_done = NULL;
+		return;
+	}
 	workspace_stop_connecting(workspace);
 	workspace->stage = WORKSPACE_RELEASING;
 	workspace_tell_waiters(workspace, &err);

@@ -21,6 +21,7 @@ struct waiters {
 struct workspace_waiter *waiters_add(struct waiters *waiters, workspace_ready_fn *ready,
     workspace_progress_fn *progress, void *argument);
 
+/* Tells all who wait, and want to know, how far it is. */
 void waiters_tell_progress(const struct waiters *waiters, const char *text);
 
 /* Begins to tell all who wait by now. */

@@ -73,8 +73,9 @@ connect_decode(
 	return 1;
 }
 
-int
-connect_error(const struct json_object *object, struct error *err)
+/* Fills err from an error of the protocol: {"code":"not_found","message":"..."}; returns -1. */
+static int
+read_error(const struct json_object *object, struct error *err)
 {
 	const char *name, *text;
 	enum error_code code;
@@ -101,7 +102,7 @@ connect_decode_end(const struct connect_frame *frame, struct error *err)
 	if (object == NULL)
 		return error_wrap(err, "end of stream");
 	error = json_member(object, "error", json_type_object);
-	result = error == NULL ? 0 : connect_error(error, err);
+	result = error == NULL ? 0 : read_error(error, err);
 	json_object_put(object);
 	return result;
 }

@@ -41,7 +41,4 @@ int connect_decode(
  */
 int connect_decode_end(const struct connect_frame *frame, struct error *err);
 
-/* Fills err from an error of the protocol: {"code":"not_found","message":"..."}; returns -1. */
-int connect_error(const struct json_object *object, struct error *err);
-
 #endif

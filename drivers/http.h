@@ -95,6 +95,7 @@ struct http_call {
 	void *argument; /* of all callbacks */
 };
 
+/* NULL when libcurl cannot be used. */
 struct http *http_new(const struct http_setup *setup, struct error *err);
 
 /* Ends all requests without callbacks; accepts NULL. */

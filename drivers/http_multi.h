@@ -31,6 +31,7 @@ void http_multi_free(struct http_multi *multi);
 /* Stops for good: nothing is watched, and no event comes any more. */
 void http_multi_stop(struct http_multi *multi);
 
+/* Begins a transfer with the next turn, and ends it without an event. */
 void http_multi_add(struct http_multi *multi, CURL *easy);
 void http_multi_remove(struct http_multi *multi, CURL *easy);
 

@@ -30,6 +30,7 @@ struct local_child_spec {
 struct local_child *local_child_start(struct loop *loop, const struct local_child_spec *spec,
     local_child_fn *ended, void *argument, struct error *err);
 
+/* With KILL; ended is called as for any end. */
 void local_child_kill(struct local_child *child);
 
 /*

@@ -33,6 +33,7 @@ struct init {
 /* Starts a command and reports its descriptors, or why there is none. */
 void init_command_start(struct init *init, const struct local_start *start);
 
+/* To the group of a command; nothing when it is gone. */
 void init_command_signal(struct init *init, uint32_t id, int number);
 
 /* Kills what is left of the command, unless its end was to leave something; it reports no more. */
@@ -44,6 +45,7 @@ void init_command_survey(struct init *init);
 /* Starts a copy between a file and fd, which it closes. */
 void init_copy_start(struct init *init, const struct local_copy *copy, int fd);
 
+/* Stops a copy, of which nothing is reported; nothing when it is gone. */
 void init_copy_cancel(struct init *init, uint32_t id);
 
 /* Reports which copies ended. */

@@ -12,6 +12,7 @@ struct error;
 /* The key of a request, in base64, and a terminator. */
 #define WEBSOCKET_KEY_SIZE 25
 
+/* A key that is random, as section 4.1 asks for. */
 void websocket_make_key(char key[WEBSOCKET_KEY_SIZE]);
 
 /* The request; host as in a URL, with the port when it is not the standard one. */

@@ -304,29 +304,36 @@ advance_input(struct channel *channel)
 		end_input(channel);
 }
 
+/* Hands bytes to libssh: how many it took. Of a closed channel none; the callback says so. */
+static size_t
+write_output(struct channel *channel, bool is_errors, const unsigned char *data, size_t size)
+{
+	int written;
+
+	if (is_errors)
+		written = ssh_channel_write_stderr(channel->ssh, data, (uint32_t)size);
+	else
+		written = ssh_channel_write(channel->ssh, data, (uint32_t)size);
+	if (written < 0)
+		return 0;
+	channel->bytes_out += (size_t)written;
+	return (size_t)written;
+}
+
 /* Writes held output; true when something went out. */
 static bool
 flush_held_output(struct channel *channel)
 {
-	uint32_t window, size;
-	int written;
+	size_t window, size, written;
 
 	window = ssh_channel_window_size(channel->ssh);
-	size = (uint32_t)channel->output_held.length;
-	if (size > window)
-		size = window;
+	size = channel->output_held.length < window ? channel->output_held.length : window;
 	if (size == 0)
 		return false;
-	if (channel->held_is_errors)
-		written = ssh_channel_write_stderr(
-		    channel->ssh, buffer_data(&channel->output_held), size);
-	else
-		written = ssh_channel_write(channel->ssh, buffer_data(&channel->output_held), size);
-	if (written <= 0)
-		return false;
-	channel->bytes_out += (size_t)written;
-	buffer_consume(&channel->output_held, (size_t)written);
-	return true;
+	written = write_output(
+	    channel, channel->held_is_errors, buffer_data(&channel->output_held), size);
+	buffer_consume(&channel->output_held, written);
+	return written > 0;
 }
 
 void
@@ -419,9 +426,9 @@ output_room(const struct channel *channel)
 static bool
 advance_output(struct channel *channel, struct stream *stream)
 {
-	size_t room, shown;
+	bool is_errors = stream == &channel->errors;
+	size_t room, shown, written;
 	ssize_t got;
-	int written;
 
 	room = output_room(channel);
 	if (stream->fd < 0 || !stream->ready || room == 0 || channel->output_held.length > 0)
@@ -445,18 +452,11 @@ advance_output(struct channel *channel, struct stream *stream)
 	count_output(channel, (size_t)got);
 	if (shown == 0)
 		return true;
-	if (stream == &channel->errors)
-		written = ssh_channel_write_stderr(channel->ssh, scratch, (uint32_t)shown);
-	else
-		written = ssh_channel_write(channel->ssh, scratch, (uint32_t)shown);
-	if (written < 0)
-		written = 0; /* closed: the callback has said so, or will */
-	channel->bytes_out += (size_t)written;
-	if ((size_t)written < shown) {
+	written = write_output(channel, is_errors, scratch, shown);
+	if (written < shown) {
 		/* During a key exchange libssh takes nothing. */
-		channel->held_is_errors = stream == &channel->errors;
-		(void)buffer_append(
-		    &channel->output_held, scratch + written, shown - (size_t)written);
+		channel->held_is_errors = is_errors;
+		(void)buffer_append(&channel->output_held, scratch + written, shown - written);
 	}
 	return true;
 }
@@ -466,19 +466,15 @@ static bool
 advance_service(struct channel *channel)
 {
 	struct buffer *output = channel->service_output;
-	size_t size;
-	int written;
+	size_t size, written;
 
 	size = output_room(channel);
 	if (size > output->length)
 		size = output->length;
-	if (size == 0)
+	written = size == 0 ? 0 : write_output(channel, false, buffer_data(output), size);
+	if (written == 0)
 		return false;
-	written = ssh_channel_write(channel->ssh, buffer_data(output), (uint32_t)size);
-	if (written <= 0)
-		return false;
-	channel->bytes_out += (size_t)written;
-	buffer_consume(output, (size_t)written);
+	buffer_consume(output, written);
 	if (!channel->has_ended)
 		channel->service->drained(channel->service_argument);
 	return true;

@@ -173,6 +173,7 @@ void rpc_take(struct rpc *rpc, const void *data, size_t size);
 
 /* rpc_table.c */
 
+/* What stands behind an operation, or NULL. */
 const struct rpc_handler *rpc_handler_find(const char *name);
 
 /* Checks the parameters (NULL: none) and starts the operation. */

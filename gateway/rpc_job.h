@@ -79,6 +79,7 @@ void job_resume(struct job *job);
 int job_input(
     struct job *job, const struct feed_input *input, struct feed_lot **lot, struct error *err);
 
+/* To what runs of it; with abort it is stopped, and its end says ABORTED. */
 void job_signal(struct job *job, int number);
 void job_abort(struct job *job);
 

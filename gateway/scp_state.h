@@ -101,7 +101,10 @@ void scp_abort(struct scp *scp, const char *text);
 /* All is done: the exit status says whether all went well. */
 void scp_finish(struct scp *scp);
 
+/* Answers: zero for well done. */
 void scp_put_byte(struct scp *scp, char byte);
+
+/* Forgets the file under way, and leaves the directory under way. */
 void scp_item_free(struct scp_item *item);
 void scp_level_pop(struct scp *scp);
 

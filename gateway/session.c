@@ -14,7 +14,7 @@
  * Ends: with the connection; when the listener is gone; when the login takes too long.
  *
  * One loop (core/base/loop.h) waits for everything. libssh is driven from it: after each wait
- * session_pump lets libssh read and write, then moves the channels' bytes.
+ * session_pump (session_pump.c) lets libssh read and write, then moves the channels' bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,13 +44,8 @@
 #include "gateway/session_state.h"
 #include "keys/hostkey.h"
 
-/* libssh reads 4 KiB at a time: how many reads before others get their turn. */
-#define READS_A_ROUND 64
-#define ROUNDS_A_PUMP 8
-/* The most that a packet has beside its payload: lengths, padding and authentication code. */
-#define PACKET_OVERHEAD 96
-/* ms that a client has to hang up by itself when the gateway is going down. */
-#define LINGER 1000
+/* ms for telling the worker what the client left behind. */
+#define FLUSH_WAIT 1000
 
 /*
  * What is offered unless the configuration says otherwise: post-quantum hybrids where this libssh
@@ -165,15 +160,6 @@ hurry_socket(int fd)
 		log_debug("TCP_NODELAY cannot be set: not a TCP socket?");
 	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) != 0)
 		log_debug("SO_KEEPALIVE cannot be set");
-}
-
-/* The kernel forgets this after each burst, so it is set again before each read until the login. */
-static void
-hurry_acknowledgement(int fd)
-{
-	int on = 1;
-
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
 }
 
 static void
@@ -370,145 +356,6 @@ session_opened(struct session *self, int worker)
 	loop_timer_start(self->alive, self->start.alive_interval);
 }
 
-uint64_t
-session_unsent(const struct session *self)
-{
-	return self->counter.out_bytes - self->sent.out_bytes +
-	       (self->counter.out_packets - self->sent.out_packets) * PACKET_OVERHEAD;
-}
-
-/*
- * How often libssh may read before others have their turn. It answers what it reads, and a client
- * that asks without end and takes no answers would fill our memory: with too much to be sent, it
- * reads only as often as the socket takes something, which is less than that makes room for.
- */
-static int
-count_reads(struct session *self)
-{
-	bool sendable = self->sendable;
-
-	self->sendable = false;
-	if (session_unsent(self) <= SESSION_UNSENT_MAX)
-		return READS_A_ROUND;
-	return sendable || self->hung_up ? 1 : 0;
-}
-
-/* A connection that is still there when libssh gives it up was broken by what the client sent. */
-static void
-note_end(struct session *self)
-{
-	if (ssh_get_error_code(self->ssh) == SSH_FATAL && ssh_is_connected(self->ssh) != 0) {
-		log_info("the client broke the protocol: %s", ssh_get_error(self->ssh));
-		session_disconnect(self, "%s", ssh_get_error(self->ssh));
-	} else {
-		log_debug("the connection ended: %s", ssh_get_error(self->ssh));
-	}
-	self->dead = true;
-}
-
-/*
- * Lets libssh read, handle and send packets until nothing is left or others should have their turn.
- */
-static void
-run_packets(struct session *self)
-{
-	int i, reads, result;
-
-	reads = count_reads(self);
-	for (i = 0; i < reads && !self->dead; i++) {
-		if (self->stage != SESSION_OPEN)
-			hurry_acknowledgement(self->connection.fd);
-		result = ssh_event_dopoll(self->event, 0);
-		if (result == SSH_ERROR || ssh_get_error_code(self->ssh) == SSH_FATAL ||
-		    ssh_is_connected(self->ssh) == 0)
-			note_end(self);
-		if (result == SSH_AGAIN)
-			break;
-	}
-	self->more = i == READS_A_ROUND;
-	self->writable = !self->dead && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) == 0;
-	if (self->writable)
-		self->sent = self->counter;
-}
-
-static void
-advance_exchange(struct session *self)
-{
-	int result;
-
-	result = ssh_handle_key_exchange(self->ssh);
-	if (result == SSH_ERROR) {
-		log_info("no key exchange with %s: %s", self->connection.address,
-		    ssh_get_error(self->ssh));
-		self->dead = true;
-	} else if (result == SSH_OK) {
-		self->stage = SESSION_LOGGING_IN;
-		peer_set_state(self->listener, self->stage);
-		self->expected_packets = self->counter.in_packets;
-	}
-}
-
-/* One turn of everything; true when there is more to do at once. */
-static bool
-pump_once(struct session *self)
-{
-	/*
-	 * Requests to log in that are here come first: libssh queues what it reads without limit.
-	 */
-	if (self->stage == SESSION_LOGGING_IN)
-		session_auth_advance(self);
-	if (self->pending != NULL) {
-		self->dead = self->hung_up;
-		return false;
-	}
-	run_packets(self);
-	if (self->dead)
-		return false;
-	if (self->stage == SESSION_EXCHANGING)
-		advance_exchange(self);
-	if (self->stage == SESSION_LOGGING_IN)
-		session_auth_advance(self);
-	if (self->stage != SESSION_OPEN)
-		return false;
-	return channels_advance(self) || self->more;
-}
-
-static void
-watch_connection(struct session *self)
-{
-	unsigned events;
-
-	events = self->pending != NULL || session_unsent(self) > SESSION_UNSENT_MAX ? 0 : LOOP_READ;
-	if (self->pending == NULL && (ssh_get_poll_flags(self->ssh) & SSH_WRITE_PENDING) != 0)
-		events |= LOOP_WRITE;
-	loop_watch_change(self->watch, events);
-	channels_watch(self);
-}
-
-/* Moves what can be moved; true when the next wait must not wait. */
-static bool
-session_pump(struct session *self)
-{
-	bool more;
-	int i;
-
-	if (self->stage == SESSION_WAITING || self->dead)
-		return false;
-	more = true;
-	for (i = 0; i < ROUNDS_A_PUMP && more && !self->dead; i++)
-		more = pump_once(self);
-	if (self->dead)
-		return false;
-	/*
-	 * A client with nothing left open goes by itself;
-	 * told to go it would take that for a failure.
-	 */
-	if (self->draining && self->channels == NULL && !loop_timer_running(self->grace))
-		loop_timer_start(self->grace, LINGER);
-	watch_connection(self);
-	return more || self->hung_up;
-}
-
 static int
 enter(const struct process_user *user, struct error *err)
 {
@@ -533,22 +380,6 @@ enter(const struct process_user *user, struct error *err)
 	return 0;
 }
 
-/*
- * Says goodbye. libssh closes the socket right behind its last packet, whether or not that packet
- * could be sent; so what is queued is sent first, which leaves the socket ready for the last one.
- */
-static void
-disconnect(void)
-{
-	int i;
-
-	for (i = 0; i < ROUNDS_A_PUMP && ssh_is_connected(session.ssh) != 0; i++)
-		if (ssh_event_dopoll(session.event, 0) != SSH_OK ||
-		    (ssh_get_poll_flags(session.ssh) & SSH_WRITE_PENDING) == 0)
-			break;
-	ssh_disconnect(session.ssh);
-}
-
 static void
 leave(void)
 {
@@ -556,7 +387,7 @@ leave(void)
 
 	channels_free(&session);
 	if (session.worker != NULL) {
-		if (peer_flush(session.worker, 1000, &err) != 0)
+		if (peer_flush(session.worker, FLUSH_WAIT, &err) != 0)
 			log_debug("the worker was not told: %s", err.message);
 		peer_free(session.worker);
 	}
@@ -565,10 +396,10 @@ leave(void)
 	loop_timer_free(session.rest);
 	loop_unwatch(session.watch);
 	if (session.ssh != NULL) {
-		if (session.event != NULL)
-			disconnect();
-		if (session.event != NULL)
+		if (session.event != NULL) {
+			session_say_goodbye(&session);
 			ssh_event_free(session.event);
+		}
 		ssh_free(session.ssh);
 	}
 	descriptor_close(&session.watched);

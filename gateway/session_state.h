@@ -33,7 +33,6 @@ enum session_stage {
 	SESSION_EXCHANGING = 2, /* key exchange */
 	SESSION_LOGGING_IN = 4,
 	SESSION_OPEN = 8,
-	SESSION_ENDED = 16,
 };
 
 struct session {
@@ -100,10 +99,19 @@ void session_opened(struct session *self, int worker);
 void session_send_worker(struct session *self, struct message *message);
 
 /*
- * session.c: bytes that libssh may have yet to send, no fewer than there are. It queues without
- * limit, and answers whatever the client sends.
+ * session_pump.c: bytes that libssh may have yet to send, no fewer than there are. It queues
+ * without limit, and answers whatever the client sends.
  */
-uint64_t session_unsent(const struct session *self);
+uint64_t session_unsent(const struct session *session);
+
+/* session_pump.c: moves what can be moved; true when the next wait must not wait. */
+bool session_pump(struct session *session);
+
+/*
+ * session_pump.c: says goodbye. libssh closes the socket right behind its last packet, whether or
+ * not that packet could be sent; so what is queued is sent first, as far as the socket takes it.
+ */
+void session_say_goodbye(struct session *session);
 
 /* session_report.c: what the operator asks for (rws admin). */
 int session_take_ask(void *argument, struct message *message, struct error *err);

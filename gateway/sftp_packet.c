@@ -145,8 +145,8 @@ put_number(struct buffer *output, uint64_t value, size_t size)
 		log_fatal("sftp: a reply has no room");
 }
 
-void
-sftp_put_u8(struct buffer *output, uint8_t value)
+static void
+put_u8(struct buffer *output, uint8_t value)
 {
 	put_number(output, value, 1);
 }
@@ -184,7 +184,7 @@ sftp_put_start(struct buffer *output, enum sftp_type type, uint32_t id)
 
 	start = output->length;
 	sftp_put_u32(output, 0);
-	sftp_put_u8(output, (uint8_t)type);
+	put_u8(output, (uint8_t)type);
 	sftp_put_u32(output, id);
 	return start;
 }

@@ -80,6 +80,7 @@ struct sftp_input {
 	bool failed;
 };
 
+/* The next value (RFC 4251 section 5). */
 uint8_t sftp_get_u8(struct sftp_input *input);
 uint32_t sftp_get_u32(struct sftp_input *input);
 uint64_t sftp_get_u64(struct sftp_input *input);
@@ -100,7 +101,6 @@ void sftp_get_change(struct sftp_input *input, struct file_change *change);
  */
 size_t sftp_put_start(struct buffer *output, enum sftp_type type, uint32_t id);
 void sftp_put_finish(struct buffer *output, size_t start);
-void sftp_put_u8(struct buffer *output, uint8_t value);
 void sftp_put_u32(struct buffer *output, uint32_t value);
 void sftp_put_u64(struct buffer *output, uint64_t value);
 void sftp_put_string(struct buffer *output, const void *data, size_t size);

@@ -30,6 +30,7 @@ struct decision_login {
 /* The value of the option instances; NAME_ONLY for a word that is none of its choices. */
 enum decision_instances decision_instances_parse(const char *word);
 
+/* One that nobody may log in by, until logins are added. */
 struct decision *decision_new(void);
 void decision_free(struct decision *decision); /* accepts NULL */
 

@@ -8,6 +8,7 @@ struct keyfile;
 
 #define KEYFILE_SIZE_MAX (1024U * 1024U)
 
+/* Remembers the path; the file is not looked at before its keys are asked for. */
 struct keyfile *keyfile_new(const char *path);
 void keyfile_free(struct keyfile *file); /* accepts NULL */
 const char *keyfile_path(const struct keyfile *file);

@@ -23,6 +23,7 @@ enum log_format {
 /* Names the process ("session"); role is kept, not copied. Until called, lines carry no name. */
 void log_open(const char *role, enum log_level level, enum log_format format);
 
+/* What log_open was told, for a child to be told the same; the level may change on the way. */
 enum log_level log_level(void);
 enum log_format log_format(void);
 void log_set_level(enum log_level level);
@@ -33,6 +34,7 @@ void log_set_level(enum log_level level);
  */
 void log_set_context(unsigned long long connection, const char *login);
 
+/* One line at the level of that name, dropped when the log shows less. Cut at 1.5 KB. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));

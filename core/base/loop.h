@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The event loop of every process: descriptors, timers and a list of things to do before the next
- * wait. It is one epoll descriptor, so a session can hang it into libssh's own loop.
+ * The event loop of every process: descriptors and timers. What is to be done before the next wait,
+ * but not below the caller, is a timer that is started with no delay.
  */
 #ifndef CORE_BASE_LOOP_H
 #define CORE_BASE_LOOP_H
@@ -23,7 +23,10 @@ enum loop_events {
 typedef void loop_ready_fn(void *argument, unsigned events);
 typedef void loop_timer_fn(void *argument);
 
+/* NULL when the kernel gives none. */
 struct loop *loop_new(struct error *err);
+
+/* Watches must be gone, and timers stopped for good; accepts NULL. */
 void loop_free(struct loop *loop);
 
 /* The descriptor that is readable when loop_dispatch has something to do (timers excepted). */

@@ -82,6 +82,7 @@ void message_require(struct message *message, const char *text);
 #define MESSAGE_LIST_MAX 4096
 char **message_get_list(struct message *message);
 
+/* What message_put_error put; an unknown code fails. */
 void message_get_error(struct message *message, struct error *err);
 
 /* The descriptor, now the caller's, or -1. */

@@ -346,18 +346,6 @@ settings_inherit(struct settings *settings, const struct settings *base)
 	}
 }
 
-void
-settings_reset(struct settings *settings, const char *name)
-{
-	struct value *value;
-
-	value = find_value(settings, name);
-	if (value == NULL)
-		return;
-	free_value(value);
-	set_standard(value);
-}
-
 static struct value *
 require_value(const struct settings *settings, const char *name)
 {

@@ -80,9 +80,6 @@ int settings_set(struct settings *settings, const char *name, const char *text, 
  */
 void settings_inherit(struct settings *settings, const struct settings *base);
 
-/* Forgets what was set, so that the default holds again. */
-void settings_reset(struct settings *settings, const char *name);
-
 /* Was a value set (true), or does the default hold (false)? */
 bool settings_has(const struct settings *settings, const char *name);
 

@@ -107,25 +107,6 @@ defaults_hold_until_something_is_set(void **state)
 }
 
 static void
-reset_brings_the_default_back(void **state)
-{
-	(void)state;
-	set("number", "9");
-	set("bare", "9");
-	set("list", "x y");
-	set("plain", "x");
-	settings_reset(settings, "number");
-	settings_reset(settings, "bare");
-	settings_reset(settings, "list");
-	settings_reset(settings, "plain");
-	assert_int_equal(settings_number(settings, "number"), 7);
-	assert_int_equal(settings_number(settings, "bare"), 0);
-	assert_string_equal(joined(settings, "list"), "a|b");
-	assert_null(settings_text(settings, "plain"));
-	assert_false(settings_has(settings, "list"));
-}
-
-static void
 lists_gather_entries_in_place_of_the_default(void **state)
 {
 	(void)state;
@@ -207,7 +188,6 @@ of_two_tables_the_first_has_a_name(void **state)
 static void
 inherit_fills_what_is_not_set(void **state)
 {
-	const struct option *foreign[] = { other, NULL };
 	struct settings *base;
 
 	(void)state;
@@ -224,11 +204,18 @@ inherit_fills_what_is_not_set(void **state)
 	assert_string_equal(joined(settings, "list"), "x|y");
 	assert_true(settings_has(settings, "pairs"));
 	assert_false(settings_has(settings, "flag"));
+}
 
-	base = settings_new(foreign); /* where text is another option */
+static void
+inherit_passes_over_another_option_of_the_same_name(void **state)
+{
+	const struct option *foreign[] = { other, NULL };
+	struct settings *base;
+
+	(void)state;
+	base = settings_new(foreign);
 	assert_int_equal(settings_set(base, "text", "3", &err), 0);
 	assert_int_equal(settings_set(base, "extra", "e", &err), 0);
-	settings_reset(settings, "text");
 	settings_inherit(settings, base);
 	settings_free(base);
 	assert_string_equal(settings_text(settings, "text"), "hello");
@@ -346,13 +333,13 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(defaults_hold_until_something_is_set),
-		TEST(reset_brings_the_default_back),
 		TEST(lists_gather_entries_in_place_of_the_default),
 		TEST(an_empty_text_leaves_a_list_without_entries),
 		TEST(bad_values_are_refused_and_change_nothing),
 		TEST(a_list_has_a_limit),
 		TEST(of_two_tables_the_first_has_a_name),
 		TEST(inherit_fills_what_is_not_set),
+		TEST(inherit_passes_over_another_option_of_the_same_name),
 		TEST(what_is_set_reaches_another_process),
 		TEST(a_message_with_unknown_or_bad_settings_is_refused),
 		TEST(values_print_as_they_are_written),
