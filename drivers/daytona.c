@@ -11,6 +11,7 @@
 #include "drivers/daytona.h"
 #include "drivers/daytona_driver.h"
 #include "drivers/kinds.h"
+#include "drivers/others.h"
 
 /* ms; the control plane may need a while to see that a change is over. */
 #define RELEASE_TIMEOUT 30000
@@ -94,6 +95,7 @@ begin_release(void *argument)
 	char *path;
 
 	daytona_connect_cancel(sandbox);
+	others_cancel(&sandbox->others);
 	daytona_pty_free_spares(sandbox);
 	if (sandbox->release == DRIVER_KEEP || sandbox->id == NULL) {
 		/* What is not asked for by now is not asked for at all: we are closed next. */
@@ -174,6 +176,7 @@ daytona_close(struct driver_sandbox *sandbox)
 {
 	sandbox->is_closing = true;
 	daytona_connect_cancel(sandbox);
+	others_cancel(&sandbox->others);
 	while (sandbox->streams != NULL)
 		daytona_close_stream(sandbox->streams);
 	while (sandbox->operations != NULL)
@@ -205,4 +208,5 @@ const struct driver driver_daytona = {
 	.resize = daytona_resize,
 	.signal = daytona_signal,
 	.close_stream = daytona_close_stream,
+	.release_others = daytona_release_others,
 };
