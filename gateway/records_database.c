@@ -115,15 +115,16 @@ database_since(const struct database *database)
 	return database->since;
 }
 
-/* Keeps what went wrong: for a while it is the answer to everything. */
+/* Keeps what went wrong: for so many ms it is the answer to everything. */
 static int
-note_trouble(struct database *database, const struct error *reason, struct error *err)
+note_trouble(
+    struct database *database, const struct error *reason, int64_t pause, struct error *err)
 {
 	if (database->trouble.code == ERROR_NONE)
 		log_error("records: %s", reason->message);
 	database->reached = false;
 	database->trouble = *reason;
-	database->again = loop_now() + AGAIN_WAIT;
+	database->again = loop_now() + pause;
 	if (err != NULL)
 		*err = *reason;
 	return -1;
@@ -144,14 +145,14 @@ reach(struct database *database, bool *fresh, struct error *err)
 		return -1;
 	}
 	if (database->engine->reach(database->connection, fresh, &reason) != 0)
-		return note_trouble(database, &reason, err);
+		return note_trouble(database, &reason, AGAIN_WAIT, err);
 	if (database->reached && !*fresh)
 		return 0;
 	database->migrating = true;
 	database->reached = records_schema_migrate(database, database->version, &reason) == 0;
 	database->migrating = false;
 	if (!database->reached)
-		return note_trouble(database, &reason, err);
+		return note_trouble(database, &reason, AGAIN_WAIT, err);
 	if (database->trouble.code != ERROR_NONE)
 		log_info("records: the database is there again");
 	error_clear(&database->trouble);
@@ -166,7 +167,7 @@ judge(struct database *database, int result, const struct error *reason, struct 
 	if (result == 0)
 		return 0;
 	if (reason->code == ERROR_UNAVAILABLE)
-		return note_trouble(database, reason, err);
+		return note_trouble(database, reason, 0, err);
 	if (err != NULL)
 		*err = *reason;
 	return -1;
