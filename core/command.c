@@ -22,6 +22,7 @@
 #include "core/base/number.h"
 #include "core/base/option.h"
 #include "core/command.h"
+#include "core/command_environment.h"
 #include "core/drain.h"
 #include "core/driver.h"
 #include "core/protocol.h"
@@ -343,33 +344,6 @@ static const struct driver_stream_events stream_events = {
 	.gone = stream_gone,
 };
 
-/* The login's environment, what every command gets, and the request's: later ones win. */
-static char **
-make_environment(const struct command *command)
-{
-	const struct settings *settings = workspace_settings(command->workspace);
-	const struct driver *driver = driver_of(command);
-	char **environment, *entries[3];
-	char *const *list;
-	size_t i, count;
-
-	environment = memory_list(settings_list(settings, "env"));
-	for (count = 0; environment[count] != NULL; count++)
-		continue;
-	for (list = command->environment; list != NULL && *list != NULL; list++)
-		environment = memory_list_add(environment, count++, *list);
-	entries[0] = memory_text_format("RWS_LOGIN=%s", workspace_login(command->workspace));
-	entries[1] = memory_text_format("RWS_DRIVER=%s", driver->kind->name);
-	entries[2] = memory_text_format("RWS_SANDBOX_ID=%s", workspace_id(command->workspace));
-	/* By the last of these core/scripts/files.sh knows the commands of all gateways: ours are not. */
-	for (i = 0; i < (command->request.internal ? 2 : 3); i++) {
-		environment = memory_list_add(environment, count++, entries[i]);
-	}
-	for (i = 0; i < 3; i++)
-		memory_free(entries[i]);
-	return environment;
-}
-
 /* Where it runs: the root, and below it the directory asked for or the login's cwd. */
 static char *
 make_directory(const struct command *command)
@@ -416,7 +390,8 @@ workspace_ready(void *argument, const struct error *err)
 	shell[0] = memory_text(workspace_shell(command->workspace));
 	shell[1] = login;
 	shell[2] = NULL;
-	environment = make_environment(command);
+	environment = command_environment(
+	    command->workspace, command->environment, command->request.internal);
 	directory = make_directory(command);
 	start.argv = command->argv != NULL ? command->argv : shell;
 	start.environment = environment;

@@ -10,7 +10,8 @@
  *	listener -> auth                  AUTH_START, AUTH_LOGIN, AUTH_READY, AUTH_CHECK
  *	listener -> worker                WORKER_CONFIGURE, WORKER_ATTACH, DRAIN
  *	worker   -> listener              WORKER_IDLE
- *	session <-> worker                COMMAND_*
+ *	session <-> worker                COMMAND_*, and files: core/file_protocol.h
+ *	records <-> listener, worker      core/record_protocol.h
  */
 #ifndef CORE_PROTOCOL_H
 #define CORE_PROTOCOL_H

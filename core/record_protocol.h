@@ -122,9 +122,12 @@ enum record_outcome {
 	RECORD_OUTCOMES,
 };
 
-/* Messages of one value, or none: RECORD_WAITING and RECORD_SETTLED have none. */
-void record_flag_encode(struct message *message, uint8_t type, bool flag); /* USED: in use or not;
-    RELEASE: somebody asks for it, or it is idle; MAY_RELEASE: yes or no */
+/*
+ * Messages of one value; RECORD_WAITING and RECORD_SETTLED have none. The flag of RECORD_USED: is there a
+ * session; of RECORD_RELEASE: does somebody ask for it, or is the sandbox merely idle; of RECORD_MAY_RELEASE:
+ * the answer.
+ */
+void record_flag_encode(struct message *message, uint8_t type, bool flag);
 int record_flag_decode(struct message *message, bool *flag, struct error *err);
 void record_released_encode(struct message *message, enum record_outcome outcome);
 int record_released_decode(

@@ -29,14 +29,20 @@ dropped(void *argument, struct buffer *output, const struct error *err)
 
 static const struct task_events drop_events = { .done = dropped };
 
-/* What was received is of no use and is dropped: the workspace is as it was. */
+/* What was received is of no use: the workspace is as it was. */
+static void
+drop_part(struct snapshot *snapshot)
+{
+	snapshot_run(snapshot, "drop", NULL, &snapshot_quiet, &drop_events);
+}
+
 static void
 fail(struct snapshot *snapshot, const struct error *err)
 {
 	snapshot->failure = *err;
 	error_wrap(&snapshot->failure, "import");
 	if (snapshot->copy == NULL)
-		snapshot_run(snapshot, "drop", NULL, &snapshot_quiet, &drop_events);
+		drop_part(snapshot);
 	else
 		snapshot_fail_later(snapshot);
 }

@@ -27,12 +27,16 @@ struct workspace_waiter;
  * to claim and release are workspace_claimed and workspace_may_release, never from within the call.
  */
 struct workspace_records {
-	void (*claim)(void *argument, const char *lost, bool reclaim); /* struct record_claim */
-	void (*ready)(void *argument, const char *id, bool created);   /* struct record_ready */
-	void (*settled)(void *argument); /* there is no second sandbox of this label */
+	/* Which sandbox is ours? As in struct record_claim. */
+	void (*claim)(void *argument, const char *lost, bool reclaim);
+	/* This one; created says whether we made it, now or earlier. */
+	void (*ready)(void *argument, const char *id, bool created);
+	/* There is no second one of this label. */
+	void (*settled)(void *argument);
+	/* May it be released? Somebody asks for that, or it is idle. */
 	void (*release)(void *argument, bool is_asked);
-	void (*released)(
-	    void *argument, enum record_outcome outcome); /* for good, or what was claimed */
+	/* What became of it; UNKNOWN too for a claim of which nothing came. */
+	void (*released)(void *argument, enum record_outcome outcome);
 };
 
 struct workspace_setup {

@@ -12,6 +12,7 @@
 #include "drivers/daytona_driver.h"
 #include "drivers/kinds.h"
 #include "drivers/operation.h"
+#include "drivers/others.h"
 
 /* ms; the control plane may need a while to see that a change is over. */
 #define RELEASE_TIMEOUT 30000
@@ -95,6 +96,7 @@ begin_release(void *argument)
 	char *path;
 
 	daytona_connect_cancel(sandbox);
+	others_cancel(&sandbox->others);
 	terminal_pool_drop_spares(&sandbox->terminals);
 	if (sandbox->release == DRIVER_KEEP || sandbox->id == NULL) {
 		/* What is not asked for by now is not asked for at all: we are closed next. */
@@ -187,6 +189,7 @@ daytona_close(struct driver_sandbox *sandbox)
 {
 	sandbox->is_closing = true;
 	daytona_connect_cancel(sandbox);
+	others_cancel(&sandbox->others);
 	terminal_pool_close(&sandbox->terminals);
 	operation_cancel_all(&sandbox->operations);
 	daytona_chore_free_all(sandbox);
@@ -214,4 +217,5 @@ const struct driver driver_daytona = {
 	.resize = terminal_stream_resize,
 	.signal = terminal_stream_signal,
 	.close_stream = terminal_stream_close,
+	.release_others = daytona_release_others,
 };

@@ -231,6 +231,37 @@ daytona_find_ours(const struct driver_sandbox *sandbox, const struct http_answer
 }
 
 int
+daytona_list_others(const struct driver_sandbox *sandbox, const struct http_answer *answer,
+    bool destroys, char ***ids, size_t *count, char **cursor, struct error *err)
+{
+	struct json_object *object, *list, *entry;
+	enum daytona_state state;
+	const char *text;
+	size_t i;
+
+	if (sandbox->id == NULL || sandbox->is_lost)
+		return error_set(err, ERROR_UNAVAILABLE, "the sandbox is lost");
+	object = read_object(answer, err);
+	if (object == NULL)
+		return error_wrap(err, "the list of sandboxes");
+	*ids = memory_zeroed(1, sizeof(**ids));
+	list = json_member(object, "items", json_type_array);
+	for (i = 0; list != NULL && i < json_object_array_length(list); i++) {
+		entry = json_object_array_get_idx(list, i);
+		text = json_text(entry, "id");
+		state = read_state(json_text(entry, "state"));
+		if (is_ours(sandbox, entry) && is_id(text) && strcmp(text, sandbox->id) != 0 &&
+		    state != DAYTONA_GONE && (destroys || state == DAYTONA_STARTED))
+			*ids = memory_list_add(*ids, (*count)++, text);
+	}
+	text = json_text(object, "nextCursor");
+	if (text != NULL)
+		*cursor = memory_text(text);
+	json_object_put(object);
+	return 0;
+}
+
+int
 daytona_read_look(const struct driver_sandbox *sandbox, const struct http_answer *answer,
     struct daytona_look *look, struct error *err)
 {

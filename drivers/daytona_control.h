@@ -29,6 +29,10 @@ char *daytona_list_path(const struct driver_sandbox *sandbox, const char *cursor
 int daytona_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer,
     char **id, char **cursor, struct error *err);
 
+/* As the read of struct others_kind. */
+int daytona_list_others(const struct driver_sandbox *sandbox, const struct http_answer *answer,
+    bool destroys, char ***ids, size_t *count, char **cursor, struct error *err);
+
 /* What a look at one sandbox gives; free it with daytona_look_clear. */
 struct daytona_look {
 	enum daytona_state state;

@@ -24,6 +24,7 @@ struct daytona_chore; /* a request nobody waits for */
 struct daytona_connect;
 struct json_object;
 struct loop_timer;
+struct others;
 
 struct driver_sandbox {
 	struct driver_context context;
@@ -40,6 +41,7 @@ struct driver_sandbox {
 	bool is_lost, is_closing;
 
 	struct daytona_connect *connect;
+	struct others *others; /* a release of others under way */
 
 	/* a release under way */
 	enum driver_release release;
@@ -89,6 +91,10 @@ void daytona_chore_free_all(struct driver_sandbox *sandbox);
 void daytona_connect(struct driver_sandbox *sandbox, const struct driver_target *target,
     driver_connected_fn *done, void *argument);
 void daytona_connect_cancel(struct driver_sandbox *sandbox);
+
+/* daytona_others.c: the interface's release_others. */
+void daytona_release_others(
+    struct driver_sandbox *sandbox, enum driver_release how, driver_done_fn *done, void *argument);
 
 /* No sandbox is known any more. */
 void daytona_forget(struct driver_sandbox *sandbox);

@@ -13,6 +13,7 @@
 #include "drivers/e2b_driver.h"
 #include "drivers/kinds.h"
 #include "drivers/operation.h"
+#include "drivers/others.h"
 
 /* ms; a pause of a big sandbox takes most of a minute. */
 #define RELEASE_TIMEOUT 80000
@@ -77,7 +78,7 @@ end_all(struct driver_sandbox *sandbox)
 	struct error err;
 
 	e2b_connect_cancel(sandbox);
-	e2b_others_cancel(sandbox);
+	others_cancel(&sandbox->others);
 	e2b_life_end(sandbox);
 	error_set(&err, ERROR_ABORTED, "the sandbox is being released");
 	e2b_process_judge(sandbox, &err);
@@ -160,7 +161,7 @@ e2b_close(struct driver_sandbox *sandbox)
 {
 	sandbox->is_closing = true;
 	e2b_connect_cancel(sandbox);
-	e2b_others_cancel(sandbox);
+	others_cancel(&sandbox->others);
 	while (sandbox->streams != NULL)
 		e2b_close_stream(sandbox->streams);
 	operation_cancel_all(&sandbox->operations);

@@ -24,8 +24,8 @@ struct pump_source;
 #define E2B_VERSION(major, minor, patch) ((major)*1000000U + (minor)*1000U + (patch))
 
 struct e2b_connect; /* a connect under way */
-struct e2b_others;  /* a release of others under way */
-struct e2b_chore;   /* a request nobody waits for, or somebody that can be dropped */
+struct others;
+struct e2b_chore; /* a request nobody waits for, or somebody that can be dropped */
 
 struct driver_sandbox {
 	struct driver_context context;
@@ -44,7 +44,7 @@ struct driver_sandbox {
 	bool no_stream_input, stream_input_works;
 
 	struct e2b_connect *connect;
-	struct e2b_others *others;
+	struct others *others; /* a release of others under way */
 
 	/* a release under way */
 	enum driver_release release;
@@ -113,10 +113,9 @@ void e2b_connect(struct driver_sandbox *sandbox, const struct driver_target *tar
     driver_connected_fn *done, void *argument);
 void e2b_connect_cancel(struct driver_sandbox *sandbox);
 
-/* e2b_others.c: the interface's release_others, and its end without an answer. */
+/* e2b_others.c: the interface's release_others. */
 void e2b_release_others(struct driver_sandbox *sandbox, enum driver_release release,
     driver_done_fn *done, void *argument);
-void e2b_others_cancel(struct driver_sandbox *sandbox);
 void e2b_release(struct driver_sandbox *sandbox, enum driver_release release, driver_done_fn *done,
     void *argument);
 

@@ -115,26 +115,28 @@ database_since(const struct database *database)
 	return database->since;
 }
 
-/* Keeps what went wrong: for a while it is the answer to everything. */
+/* Keeps what went wrong: for so many ms it is the answer to everything. */
 static int
-note_trouble(struct database *database, const struct error *reason, struct error *err)
+note_trouble(
+    struct database *database, const struct error *reason, int64_t pause, struct error *err)
 {
 	if (database->trouble.code == ERROR_NONE)
 		log_error("records: %s", reason->message);
 	database->reached = false;
 	database->trouble = *reason;
-	database->again = loop_now() + AGAIN_WAIT;
+	database->again = loop_now() + pause;
 	if (err != NULL)
 		*err = *reason;
 	return -1;
 }
 
+/* *fresh: this is another connection than before. */
 static int
-reach(struct database *database, struct error *err)
+reach(struct database *database, bool *fresh, struct error *err)
 {
 	struct error reason;
-	bool fresh;
 
+	*fresh = false;
 	if (database->migrating)
 		return 0;
 	if (database->trouble.code != ERROR_NONE && loop_now() < database->again) {
@@ -142,15 +144,15 @@ reach(struct database *database, struct error *err)
 			*err = database->trouble;
 		return -1;
 	}
-	if (database->engine->reach(database->connection, &fresh, &reason) != 0)
-		return note_trouble(database, &reason, err);
-	if (database->reached && !fresh)
+	if (database->engine->reach(database->connection, fresh, &reason) != 0)
+		return note_trouble(database, &reason, AGAIN_WAIT, err);
+	if (database->reached && !*fresh)
 		return 0;
 	database->migrating = true;
 	database->reached = records_schema_migrate(database, database->version, &reason) == 0;
 	database->migrating = false;
 	if (!database->reached)
-		return note_trouble(database, &reason, err);
+		return note_trouble(database, &reason, AGAIN_WAIT, err);
 	if (database->trouble.code != ERROR_NONE)
 		log_info("records: the database is there again");
 	error_clear(&database->trouble);
@@ -165,7 +167,7 @@ judge(struct database *database, int result, const struct error *reason, struct 
 	if (result == 0)
 		return 0;
 	if (reason->code == ERROR_UNAVAILABLE)
-		return note_trouble(database, reason, err);
+		return note_trouble(database, reason, 0, err);
 	if (err != NULL)
 		*err = *reason;
 	return -1;
@@ -175,11 +177,20 @@ int
 database_begin(struct database *database, const char *lock, struct error *err)
 {
 	struct error reason;
+	bool fresh;
+	int result;
 
-	if (reach(database, err) != 0)
+	if (reach(database, &fresh, err) != 0)
 		return -1;
-	return judge(
-	    database, database->engine->begin(database->connection, lock, &reason), &reason, err);
+	result = database->engine->begin(database->connection, lock, &reason);
+	if (result == 0 || reason.code != ERROR_UNAVAILABLE)
+		return judge(database, result, &reason, err);
+	/* A server that was started anew shows only now; nothing was asked of it yet, so it is asked again. */
+	if (reach(database, &fresh, err) != 0)
+		return -1;
+	if (fresh)
+		result = database->engine->begin(database->connection, lock, &reason);
+	return judge(database, result, &reason, err);
 }
 
 int
@@ -189,9 +200,10 @@ database_query(struct database *database, const char *statement,
 {
 	struct error reason;
 	size_t changed;
+	bool fresh;
 	int outcome;
 
-	if (reach(database, err) != 0)
+	if (reach(database, &fresh, err) != 0)
 		return -1;
 	outcome = database->engine->run(
 	    database->connection, statement, values, count, result, &changed, &reason);
@@ -204,9 +216,10 @@ database_change(struct database *database, const char *statement,
 {
 	struct error reason;
 	size_t changed;
+	bool fresh;
 	int outcome;
 
-	if (reach(database, err) != 0)
+	if (reach(database, &fresh, err) != 0)
 		return -1;
 	changed = 0;
 	outcome = database->engine->run(

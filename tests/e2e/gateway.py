@@ -137,7 +137,6 @@ class Gateway:
     def start(self):
         (self.directory / "state").mkdir(exist_ok=True)
         self.write_configuration()
-        seen = self.log_length()
         self.process = subprocess.Popen(
             [*self.wrapper, BUILD / "rwsd", "-f", self.configuration, *self.arguments],
             stdin=subprocess.DEVNULL,
@@ -145,6 +144,8 @@ class Gateway:
             stderr=subprocess.STDOUT,
             cwd=self.directory,
         )
+        # From here on, an earlier one that ends says no more of it.
+        seen = self.log_length()
         self.reader = threading.Thread(target=self._read_log, args=(self.process,), daemon=True)
         self.reader.start()
         found = self.wait_log(r"listening on .*:(\d+)", START_TIMEOUT, seen)

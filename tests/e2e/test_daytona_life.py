@@ -3,6 +3,9 @@
 
 import itertools
 import json
+import os
+import signal
+import urllib.request
 
 import pytest
 from clients import ssh, ssh_start
@@ -193,3 +196,33 @@ def test_input_takes_no_request_a_chunk(make_gateway, provider):
     output, _ = client.communicate(data, timeout=60)
     assert output == data
     assert sum(provider.counts().values()) <= 6
+
+
+# Killed while it creates
+
+
+def test_a_second_sandbox_of_a_killed_create_is_destroyed(make_gateway, provider):
+    """The create of a worker that was killed may come true long after the next one has made its own."""
+    gateway = make_gateway()
+    provider.fault("/sandbox$", {"delay_ms": 3000}, method="POST")
+    with ssh_start(gateway, "true") as client:
+        wait_until(lambda: provider.struck(), what="the create")
+        for worker in gateway.pids("worker"):
+            os.kill(worker, signal.SIGKILL)
+        client.communicate(timeout=60)
+    with ssh_start(gateway, "echo $RWS_SANDBOX_ID; cat") as client:
+        sandbox = client.stdout.readline().decode().strip()
+        (labels,) = [found["labels"] for found in provider.sandboxes() if found["id"] == sandbox]
+        request = urllib.request.Request(
+            f"{provider.url}/api/sandbox",
+            data=json.dumps({"labels": labels}).encode(),
+            headers={"Authorization": f"Bearer {provider.key}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            second = json.load(answer)["id"]
+        wait_until(lambda: [found["id"] for found in provider.sandboxes()] == [sandbox], 90, "one sandbox")
+        assert second != sandbox
+        client.stdin.write(b"still here\n")
+        client.stdin.close()
+        assert client.stdout.readline() == b"still here\n"
+        client.kill()

@@ -260,6 +260,15 @@ def test_without_the_database_sessions_go_on_and_new_ones_are_told(make_shared, 
     assert creates(provider) == 2
 
 
+def test_a_database_that_was_restarted_is_no_trouble(make_shared, postgres, provider):
+    gateway = make_shared(instances="on")
+    assert ssh(gateway, "true").returncode == 0
+    postgres.halt()
+    postgres.start()
+    assert ssh(gateway, "true", login="sandbox+new").returncode == 0
+    assert creates(provider) == 2
+
+
 # Several gateways
 
 
