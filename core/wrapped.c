@@ -488,7 +488,7 @@ last_signal_sent(void *argument, const struct driver_result *result, const struc
 	(void)argument;
 	(void)result;
 	if (err != NULL)
-		log_error("the last signal was not delivered: %s", err->message);
+		log_info("the last signal was not delivered: %s", err->message);
 }
 
 void
