@@ -368,6 +368,7 @@ start_stream(struct command *command, const struct driver_command *start)
 	setup.sandbox = workspace_sandbox(command->workspace);
 	setup.directory = workspace_directory(command->workspace);
 	setup.id = workspace_id(command->workspace);
+	setup.is_script = command->request.internal;
 	if (is_complete(setup.driver))
 		command->stream = setup.driver->start(
 		    setup.sandbox, start, &stream_events, command);

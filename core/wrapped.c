@@ -67,7 +67,7 @@ enter_ledger(struct wrapped *wrapped)
 {
 	const struct marker *marker = &wrapped->output_marker;
 
-	if (wrapped->is_in_ledger || marker->pid == 0)
+	if (wrapped->is_in_ledger || wrapped->setup.is_script || marker->pid == 0)
 		return;
 	ledger_add(wrapped->setup.directory, wrapped->id, marker->pid, marker->start_time);
 	wrapped->is_in_ledger = true;
@@ -450,7 +450,7 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 	inner.loop = setup->loop;
 	inner.driver = setup->driver;
 	inner.sandbox = setup->sandbox;
-	inner.directory = setup->directory;
+	inner.directory = setup->is_script ? -1 : setup->directory;
 	inner.id = wrapped->id;
 	wrapped->carrier = carrier_start(&inner, &outer, &stream_events, wrapped);
 	memory_list_free(argv);
@@ -488,20 +488,20 @@ last_signal_sent(void *argument, const struct driver_result *result, const struc
 	(void)argument;
 	(void)result;
 	if (err != NULL)
-		log_error("KILL was not delivered: %s", err->message);
+		log_info("the last signal was not delivered: %s", err->message);
 }
 
 void
 wrapped_close(struct wrapped *wrapped)
 {
-	static const int last[] = { SIGKILL };
+	static const int last[] = { SIGKILL }, request[] = { SIGTERM };
 	char **argv;
 
 	/* A stream that broke says nothing of the command. What it left running may be there by permission. */
 	if (!(wrapped->exited && wrapped->is_known) && wrapped->output_marker.pid != 0 &&
 	    !(wrapped->told && wrapped->keep_background)) {
 		/* Nobody waits for it: the driver frees the operation when it is done. */
-		argv = signal_argv(wrapped, last, 1);
+		argv = signal_argv(wrapped, wrapped->setup.is_script ? request : last, 1);
 		(void)wrapped->setup.driver->run(wrapped->setup.sandbox, argv, NULL, 0,
 		    SIGNAL_OUTPUT_MAX, last_signal_sent, NULL);
 		memory_list_free(argv);

@@ -7,6 +7,7 @@
 #ifndef CORE_WRAPPED_H
 #define CORE_WRAPPED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct driver;
@@ -22,6 +23,11 @@ struct wrapped_setup {
 	struct driver_sandbox *sandbox;
 	int directory;  /* for core/ledger.h, or -1 */
 	const char *id; /* of the sandbox; copied */
+	/*
+	 * A script of ours, which ends by itself: when its stream breaks it is asked to end and not killed, since
+	 * it may be in the middle of what must be done as a whole. For the same reason it is in no ledger.
+	 */
+	bool is_script;
 };
 
 /* As driver->start. */

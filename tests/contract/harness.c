@@ -447,8 +447,11 @@ contract_command_start(
 		.keep_background = start->keep_background,
 		.kill_grace = start->kill_grace,
 	};
-	struct wrapped_setup setup = { contract->loop, contract->driver, contract->sandbox, -1,
-		"contract" };
+	struct wrapped_setup setup = { .loop = contract->loop,
+		.driver = contract->driver,
+		.sandbox = contract->sandbox,
+		.directory = -1,
+		.id = "contract" };
 
 	memset(command, 0, sizeof(*command));
 	command->contract = contract;

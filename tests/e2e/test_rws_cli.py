@@ -38,6 +38,7 @@ def test_exec_of_several_words_keeps_them_apart(gateway):
     assert rws(gateway, "exec", AT, "printf", "%s|", "a b", "$HOME", "--x").stdout == b"a b|$HOME|--x|"
 
 
+@pytest.mark.every_driver
 @pytest.mark.core
 def test_exec_passes_stdin_and_stdout_byte_for_byte(gateway):
     data = os.urandom(3 << 20)
@@ -81,6 +82,7 @@ def test_another_ssh_can_be_named(gateway):
     assert (gateway.directory / "words").read_text().endswith("-s sandbox@gateway rws\n")
 
 
+@pytest.mark.every_driver
 @pytest.mark.core
 def test_files_are_written_read_and_listed(gateway):
     assert rws(gateway, "write", AT, "d/f", stdin=b"\0bytes\xff").returncode == 0

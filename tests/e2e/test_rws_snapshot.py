@@ -120,6 +120,7 @@ def test_max_snapshot_bytes_refuses_and_leaves_nothing(make_gateway):
         assert len(client.sh("ls -A .rws/snapshots").split()) == 1
 
 
+@pytest.mark.every_driver
 @pytest.mark.core
 def test_restore_brings_back_what_changed_and_removes_what_was_made_since(rws):
     rws.sh("mkdir d; echo 1 >d/one; echo 2 >two; ln -s d/one l; chmod 750 d; chmod 600 two")
@@ -176,6 +177,7 @@ def test_a_file_of_the_archive_comes_back_however_large_it_has_become(rws):
     assert rws.sh("cat a") == b"a\n"
 
 
+@pytest.mark.every_driver
 def test_names_that_are_not_utf8_survive(rws):
     rws.call("write", path_base64=encoded(b"bad\xff\n name"), content="kept")
     snapshot = create(rws)["id"]
@@ -427,6 +429,7 @@ def test_random_trees_come_back_as_the_rules_say(rws, seed):
 # Export and import
 
 
+@pytest.mark.every_driver
 @pytest.mark.core
 def test_a_workspace_moves_between_logins_by_a_pipe(make_gateway):
     gateway = make_gateway(logins={"sandbox": {}, "other": {}})
@@ -450,6 +453,7 @@ def test_an_export_is_a_tar_file_for_everybody(gateway, rws):
         assert archive.extractfile("./d/f").read() == b"text"
 
 
+@pytest.mark.every_driver
 def test_an_empty_or_cut_stream_makes_no_snapshot(gateway, rws):
     rws.call("write", path="f", content="x" * 5000)
     whole = run_rws(gateway, "snapshot", "export", "sandbox@gateway", create(rws)["id"]).stdout

@@ -14,6 +14,7 @@ gateway = files_gateway_fixture()
 PROTOCOLS = pytest.mark.parametrize("protocol", ["-O", "-s"])
 
 
+@pytest.mark.every_driver
 @pytest.mark.core
 @PROTOCOLS
 def test_a_tree_goes_there_and_back_with_modes_and_times(gateway, protocol, tmp_path):

@@ -29,6 +29,7 @@ from gateway import Gateway, public_key, wait_until
 gateway = files_gateway_fixture()
 
 
+@pytest.mark.every_driver
 @pytest.mark.core
 def test_exit_status_is_0_after_a_clean_end(gateway):
     done = sftp(gateway, "pwd\n")
@@ -41,6 +42,7 @@ def test_exit_status_is_0_after_a_clean_end(gateway):
     assert done.stderr == b""
 
 
+@pytest.mark.every_driver
 @pytest.mark.core
 def test_a_tree_goes_there_and_back(gateway, tmp_path):
     make_tree(tmp_path / "tree", links=False)
@@ -367,6 +369,7 @@ def test_random_operations_end_in_the_tree_that_a_local_directory_has(gateway, t
     no_leftovers(gateway)
 
 
+@pytest.mark.every_driver
 @pytest.mark.parametrize("victim", ["client", "session", "worker"])
 def test_a_killed_write_leaves_the_old_file(gateways, backend, victim, tmp_path):
     gateway = make_files_gateway(backend, leftover_age="1s")

@@ -37,6 +37,7 @@ def shell(gateway, script, cwd):
     return done.stdout.decode()
 
 
+@pytest.mark.every_driver
 @pytest.mark.core
 def test_files_on_the_mount_behave(gateway, mount):
     output = shell(

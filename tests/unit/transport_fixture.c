@@ -224,8 +224,11 @@ static const struct driver_stream_events events = {
 static void
 start_command(const struct driver_command *command)
 {
-	struct wrapped_setup setup = { transport_fixture.loop, &pty_driver,
-		&transport_fixture.sandbox, -1, "test" };
+	struct wrapped_setup setup = { .loop = transport_fixture.loop,
+		.driver = &pty_driver,
+		.sandbox = &transport_fixture.sandbox,
+		.directory = -1,
+		.id = "test" };
 
 	transport_fixture.sent = 0;
 	buffer_init(&transport_fixture.output.content, CONTENT_MAX);
