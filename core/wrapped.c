@@ -410,8 +410,8 @@ wrapped_close(struct wrapped *wrapped)
 	static const int last[] = { SIGKILL };
 	char **argv;
 
-	/* What it left running may be there by permission. */
-	if (!wrapped->exited && wrapped->output_marker.pid != 0 &&
+	/* A stream that broke says nothing of the command. What it left running may be there by permission. */
+	if (!(wrapped->exited && wrapped->is_known) && wrapped->output_marker.pid != 0 &&
 	    !(wrapped->told && wrapped->keep_background)) {
 		/* Nobody waits for it: the driver frees the operation when it is done. */
 		argv = signal_argv(wrapped, last, 1);
