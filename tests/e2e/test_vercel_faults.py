@@ -148,6 +148,7 @@ def test_a_change_under_way_is_waited_for(gateway, provider, login, error):
         {"after_events": 1, "how": "fin"},
         {"after_events": 1, "how": "end"},
         {"after_events": 2, "how": "end"},
+        {"after_events": 1, "then": "stall"},
         {"frame": {"n": 1, "kind": "error"}},
         {"frame": {"n": 2, "kind": "error"}},
         {"frame": {"n": 2, "kind": "garbage"}},
