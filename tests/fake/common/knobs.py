@@ -17,7 +17,7 @@ ACTION_KEYS = {
 VALUES = {"drop": {"before", "after"}, "how": {"reset", "fin", "end"}, "then": {"cut", "stall", "go on", "close"},
           "handshake": {"accept", "protocol", "extension"}}
 FRAMES = {"compressed", "oversized", "garbage", "cut",                  # of envelopes and of WebSockets
-          "fragmented", "masked", "opcode", "text", "long_length",        # of WebSockets
+          "fragmented", "masked", "opcode", "text", "long_length",      # of WebSockets
           "error", "blank", "null_exit"}                                # of lines of JSON
 
 

@@ -110,7 +110,7 @@ class Machine:
 
     @classmethod
     async def start(cls, root, hostname, user=USER, home=None):
-        """Boot a machine on the directory `root`; returns when its init answers. The home is /home/USER if not given."""
+        """Boot a machine on the directory `root`; returns when its init answers. `home` is /home/USER if not given."""
         root = os.path.abspath(root)
         make_root(root, hostname, user, home or f"/home/{user}")
         ours, theirs = socket.socketpair()

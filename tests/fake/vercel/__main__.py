@@ -59,6 +59,7 @@ class FakeVercel(Fake):
         "kill_scope": "process",        # whom kill and timeout reach: process, group
         "command_end": "pipes",         # a command ends with the last holder of its output (pipes), or its leader
         "utf8": "stream",               # a character in two reads of the server's is kept (stream), damaged (chunk)
+        "json_escapes": False,          # a log's characters beyond ASCII as \uXXXX, in pairs if need be
         "stream_on_stop": "error_line",     # how open streams learn of the session's end: error_line, eof, reset
         "not_executable_status": 400,   # of executable_not_found
         "max_write_bytes": None,        # more in one fs/write is a 413
@@ -73,7 +74,10 @@ class FakeVercel(Fake):
         self.session_calls = Sessions(self.registry, self.config)
 
     def sandbox_of(self, request):
-        """The sandbox's name, for calls by session id as well."""
+        """The sandbox's name, for calls by session id and terminals as well."""
+        if request.path == interactive.PATH:
+            session = interactive.session_of(self.registry, request)
+            return session and session.sandbox.name
         match = NAMED.match(api_path(request) or "")
         return self.registry.name_of(unquote(match.group(1))) if match else None
 
@@ -84,7 +88,8 @@ class FakeVercel(Fake):
         elif path is None and request.path == "/health":
             await interactive.health(exchange)
         elif path is None:
-            await exchange.send(404, PAGE.format("404: NOT_FOUND").encode(), {"Content-Type": "text/html; charset=utf-8"})
+            await exchange.send(404, PAGE.format("404: NOT_FOUND").encode(),
+                                {"Content-Type": "text/html; charset=utf-8"})
         else:
             await self._serve_api(exchange, path)
 

@@ -32,6 +32,12 @@ def snapshot_not_found(message):
     return ApiError(410, "snapshot_not_found", message)
 
 
+def timeout_invalid(config):
+    """A lifetime above what the plan allows."""
+    return ApiError(400, "sandbox_timeout_invalid",
+                    f"Sandbox timeout must be at most {config['max_timeout_ms']} ms on this plan.")
+
+
 def error_body(code, message):
     return {"error": {"code": code, "message": message}}
 

@@ -22,8 +22,8 @@ async function fake (method, path, body) {
 async function sandbox (...words) {
   const [command, ...rest] = words
   try {
-    const done = await promisify(execFile)(process.execPath, [...cli, ...command.split(' '), ...scope, ...rest], { env })
-    return { code: 0, ...done }
+    const line = [...cli, ...command.split(' '), ...scope, ...rest]
+    return { code: 0, ...await promisify(execFile)(process.execPath, line, { env }) }
   } catch (error) {
     if (typeof error.code !== 'number') throw error
     return error

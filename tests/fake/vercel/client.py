@@ -103,12 +103,17 @@ class Box:
         assert answer.status == 200, answer
         return lines_of(answer.body)
 
-    def open_stream(self, method, path, body=None):
-        """An answer that is still to be read: the connection and the response."""
+    def open_later(self, method, path, body=None):
+        """A request that is sent: the connection and a function that waits for the head of the answer."""
         connection = self.server.connect()
         connection.request(method, f"/api/v2/sandboxes/sessions/{self.id}{path}?teamId={TEAM}",
                            body and json.dumps(body), TOKEN)
-        return connection, connection.getresponse()
+        return connection, connection.getresponse
+
+    def open_stream(self, method, path, body=None):
+        """An answer of which the body is still to be read: the connection and the response."""
+        connection, answer_later = self.open_later(method, path, body)
+        return connection, answer_later()
 
     # -- files --------------------------------------------------------------------------------------------------------
 
@@ -157,10 +162,10 @@ def archive(files, form):
 
 def exit_of(socket):
     """(all binary output, the exit code or None) of a terminal to its close."""
-    output, code = b"", None
+    output, code = bytearray(), None
     while message := socket.message():
         if message[0] == TEXT:
             code = json.loads(message[1])["code"]
         else:
             output += message[1]
-    return output, code
+    return bytes(output), code

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 """A command of a session: its process, its log from the first byte on, its end.
 
-A log is text. What a process writes that is no UTF-8 becomes U+FFFD, which nobody can turn back; stdout and stderr are two
-pipes, so their order is approximate. The log is kept for as long as the session lives and costs the process no waiting.
+A log is text. What a process writes that is no UTF-8 becomes U+FFFD, which nobody can turn back; stdout and stderr are
+two pipes, so their order is approximate. The log is kept as long as the session lives and costs the process no waiting.
 """
 import asyncio
 import codecs
@@ -17,9 +17,9 @@ from .api import new_id, now_ms, without_none
 CHUNK = 32 << 10
 
 
-def encode_line(value):
-    """One line of application/x-ndjson."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+def encode_line(value, escaped=False):
+    """One line of application/x-ndjson; what is not ASCII as it is, or escaped."""
+    return json.dumps(value, ensure_ascii=escaped, separators=(",", ":")).encode() + b"\n"
 
 
 class Command:
@@ -61,7 +61,7 @@ class Command:
 
     def _log(self, stream, text):
         if text:
-            self.lines.append(encode_line({"stream": stream, "data": text}))
+            self.lines.append(encode_line({"stream": stream, "data": text}, self.config["json_escapes"]))
             self._note_change()
 
     async def _pump(self, fd, stream, decode):
@@ -106,6 +106,8 @@ class Command:
     async def signal(self, number):
         """To the process, or to its group (`kill_scope`); one that is gone does not matter."""
         group = self.config["kill_scope"] == "group" and self.config["own_group"]
+        if self.spawned.exited.done() and not group:    # its number may be another's by now
+            return
         try:
             await self.session.machine.signal(-self.spawned.pid if group else self.spawned.pid, number)
         except MachineError as error:

@@ -1,23 +1,13 @@
 # SPDX-License-Identifier: ISC
-"""One fake for the whole run, reset after each test."""
+"""The common fixtures for this fake."""
 import pytest
 
+from ..common.fixtures import box, running_fake, server
 from .client import FakeServer
+
+__all__ = ["box", "fake_server", "running_fake", "server"]
 
 
 @pytest.fixture(scope="session")
-def running_fake(tmp_path_factory):
-    server = FakeServer(tmp_path_factory.mktemp("fake") / "root")
-    yield server
-    assert server.stop() == 0
-
-
-@pytest.fixture
-def server(running_fake):
-    yield running_fake
-    running_fake.fake("POST", "reset")
-
-
-@pytest.fixture
-def box(server):
-    return server.create()
+def fake_server():
+    return FakeServer

@@ -3,7 +3,8 @@
 import asyncio
 import re
 
-from .api import JSON, Scope, authenticate, bad_request, field, not_found, page, read_body, scope_of, string_map
+from .api import (JSON, ApiError, Scope, authenticate, bad_request, field, not_found, page, read_body, scope_of,
+                  string_map, timeout_invalid)
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
 RUNTIMES = ("node26", "node24", "node22", "python3.13")
@@ -50,9 +51,7 @@ def check_timeout(timeout, config):
     if timeout < SHORTEST_TIMEOUT:
         raise bad_request(f"Invalid request: `timeout` should be >= {SHORTEST_TIMEOUT}.")
     if timeout > config["max_timeout_ms"]:
-        error = bad_request(f"Sandbox timeout must be at most {config['max_timeout_ms']} ms on this plan.")
-        error.code = "sandbox_timeout_invalid"
-        raise error
+        raise timeout_invalid(config)
 
 
 def check_keeping(body):
@@ -94,9 +93,7 @@ def check_source(body, config, version):
     if kind not in (None, "snapshot", "git", "tarball"):
         raise bad_request("Invalid request: `source.type` is invalid.")
     if image is not None and config["images"] is not None and image not in config["images"]:
-        error = bad_request(f"Image '{image}' not found.")
-        error.code = "not_found"
-        raise error
+        raise ApiError(400, "not_found", f"Image '{image}' not found.")
 
 
 # -- endpoints --------------------------------------------------------------------------------------------------------
@@ -222,7 +219,7 @@ class Control:
         await self._send_page(exchange, list(self.registry.sessions.values()), "sessions")
 
     async def list_snapshots(self, exchange):
-        owned = [one for one in self.registry.snapshots.values() if one.status == "created"]
+        owned = [one for one in self.registry.snapshots.values() if one.usable()]
         await self._send_page(exchange, owned, "snapshots")
 
     def _known_snapshot(self, exchange, number):

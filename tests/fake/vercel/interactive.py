@@ -68,10 +68,15 @@ def parse_start(data, session):
                  message.get("cwd") or session.profile.cwd, (rows & 0xffff, cols & 0xffff))
 
 
+def session_of(registry, request):
+    """Whose token it is that a handshake brings; None if it is nobody's."""
+    token = request.query.get("token")
+    return next((session for session in registry.sessions.values() if token in session.tokens), None)
+
+
 async def serve(registry, exchange):
     """The WebSocket itself."""
-    token = exchange.request.query.get("token")
-    session = next((one for one in registry.sessions.values() if token in one.tokens), None)
+    session = session_of(registry, exchange.request)
     if session is None or session.status != "running":
         await exchange.send_json(401, error_body("unauthorized", "Invalid token"), JSON)
         return
@@ -142,10 +147,10 @@ class Terminal:
         elif ended.done():
             if self.session.config["pty_tail"] == "kept":
                 await self._drain(output)
+            output.cancel()
             status = ended.result()
             await self._say_exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
         else:
-            self.gone = True
             await self.socket.finish()
 
     async def _say_exit(self, code):
@@ -157,12 +162,24 @@ class Terminal:
         """At the client's pace: a terminal that nobody reads stops its writer."""
         while data := await read_some(self.spawned.pty, CHUNK):
             self.chunks += 1
+            if self.session.config["pty_tail"] == "lost":
+                await self._hold_back()
             if self.gone:
                 continue
             try:
                 await self.socket.send(data)
             except (Dropped, ConnectionError):
                 self.gone = True
+
+    async def _hold_back(self):
+        """pty_tail "lost": wait for newer output, or for silence. An end now takes this chunk with it."""
+        end = asyncio.get_running_loop().time() + SILENCE
+        while asyncio.get_running_loop().time() < end and not self._pending():
+            await asyncio.sleep(0.01)
+
+    def _pending(self):
+        """The bytes that can be read from the terminal."""
+        return struct.unpack("i", fcntl.ioctl(self.spawned.pty, termios.FIONREAD, b"\0\0\0\0"))[0]
 
     async def _drain(self, output):
         """What the process wrote before its end: to the terminal's end, or to silence if others have it open."""
@@ -195,8 +212,9 @@ class Terminal:
 
     async def _release(self, output, receiving, ended):
         """Hang the terminal up. With `on_drop` "keep" a process whose client is gone goes on, unread and unfed."""
+        self.gone = True
         receiving.cancel()
-        if self.gone and self.session.config["on_drop"] == "keep":
+        if self.session.config["on_drop"] == "keep":
             await asyncio.wait([ended, self.session.closing], return_when=asyncio.FIRST_COMPLETED)
         output.cancel()
         ended.cancel()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
-// Loaded before the SDK or the CLI (node --import): what they fetch from vercel.com, and the health of a sandbox's host,
-// goes to the fake as it is. Anything else is refused.
+// Loaded before the SDK or the CLI (node --import): what they fetch from vercel.com, and the health of a sandbox's
+// host, goes to the fake as it is. Anything else is refused.
 const base = new URL(process.env.FAKE_URL).origin
 const plain = globalThis.fetch
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
-// The official Vercel Sandbox SDK against the fake: what the SDK cannot tell from the real Vercel, a driver may rely on.
-// Run by sdk_test.sh, which sets FAKE_URL; redirect.mjs brings the SDK's requests there.
+// The official Vercel Sandbox SDK against the fake: what the SDK cannot tell from the real Vercel, a driver may rely
+// on. Run by sdk_test.sh; redirect.mjs brings the SDK's requests to the fake.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'

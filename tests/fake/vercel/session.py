@@ -10,7 +10,7 @@ import time
 import traceback
 
 from ..common.machine import PATH, Machine, remove_root
-from .api import ApiError, new_id, now_ms, without_none
+from .api import ApiError, new_id, now_ms, timeout_invalid, without_none
 from .errors import SNAPSHOTTING, STOPPED, STOPPING
 from .snapshot import copy_disk
 
@@ -104,8 +104,7 @@ class Session:
 
     def extend(self, duration):
         if self.timeout + duration > self.config["max_timeout_ms"]:
-            raise ApiError(400, "sandbox_timeout_invalid",
-                           f"Sandbox timeout must be at most {self.config['max_timeout_ms']} ms on this plan.")
+            raise timeout_invalid(self.config)
         self.timeout += duration
         self.updated_at = now_ms()
         self._set_clock()

@@ -1,11 +1,15 @@
+#!/bin/sh
 # SPDX-License-Identifier: ISC
-# For the sdk_test.sh of a fake, which sets $here to its own directory and sources this: installs what package-lock.json
-# there pins, copies the tests beside it and starts a fresh fake. Sets $url (of the fake), $work (a directory that goes at
-# the end) and stays in the directory with the modules. Packages come from the registry that npm is configured for.
-name=$(basename "$here")
+# with_fake.sh NAME COMMAND [ARGUMENT]...: installs what the package-lock.json of tests/fake/NAME pins, starts that fake
+# and runs the command beside the modules and the *.mjs of the fake, with the fake's address in FAKE_URL and a directory
+# that goes at the end in WORK. Packages come from the registry that npm is configured for and stay in build/npm/NAME.
+set -eu
+name=$1
+shift
+here=$(cd "$(dirname "$0")/../$name" && pwd)
 top=$(cd "$here/../../.." && pwd)
 modules=$top/build/npm/$name
-work=$(mktemp -d)
+WORK=$(mktemp -d)
 fake=
 
 finish() {
@@ -14,7 +18,7 @@ finish() {
 		kill "$fake" 2>/dev/null || :
 		wait "$fake" 2>/dev/null || :
 	fi
-	rm -rf "$work"
+	rm -rf "$WORK"
 	exit "$status"
 }
 trap finish EXIT
@@ -30,8 +34,10 @@ fi
 cp "$here"/*.mjs "$modules/"
 
 cd "$top"
-mkfifo "$work/ready"
-/usr/bin/python3 -m "tests.fake.$name" --root "$work/root" >"$work/ready" &
+mkfifo "$WORK/ready"
+/usr/bin/python3 -m "tests.fake.$name" --root "$WORK/root" >"$WORK/ready" &
 fake=$!
-read -r _ _ url <"$work/ready"
+read -r _ _ FAKE_URL <"$WORK/ready"
+export FAKE_URL WORK
 cd "$modules"
+"$@"
