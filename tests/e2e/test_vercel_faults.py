@@ -118,8 +118,7 @@ def test_a_create_of_unknown_outcome_leaves_one_sandbox(gateway, provider, login
 
 def test_a_wrong_api_url_is_told_as_such(gateway, provider, login):
     provider.fault("/v2/sandboxes$", {"error": "html_200"}, method="GET", count=0)
-    provider.fault("/v2/sandboxes$", {"status": 200, "body": "<html>"}, method="GET", count=0)
-    expect_line(ssh(gateway, "true", login=login), r"a web page answered: is api_url right\?|200|404")
+    expect_line(ssh(gateway, "true", login=login), r"a web page answered: is api_url right\?")
 
 
 @pytest.mark.parametrize("error", ["sandbox_stopping", "sandbox_snapshotting"])
