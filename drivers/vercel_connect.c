@@ -33,6 +33,8 @@
 #define IMAGE_DELAY 5000
 #define PAGES_MAX 20
 #define CREATES_MAX 3
+/* First commands that failed; between them LOOK_DELAY, doubled each time. */
+#define PROBES_MAX 5
 #define PROBE_OUTPUT_MAX 4096
 
 struct vercel_connect {
@@ -46,7 +48,7 @@ struct vercel_connect {
 	bool in_doubt;  /* a create was sent, and whether name is its work is not known */
 	bool is_remade; /* what had no snapshot was deleted, once */
 	bool created, started;
-	unsigned pages, creates;
+	unsigned pages, creates, probes;
 	struct http_request *request;
 	struct loop_timer *soon, *again, *deadline;
 	void (*step)(struct vercel_connect *connect); /* what again begins */
@@ -175,10 +177,10 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 	struct error err;
 
 	connect->probe = NULL;
-	if (reason != NULL && reason->code == ERROR_UNAVAILABLE && !connect->sandbox->is_lost) {
+	if (reason != NULL && reason->code == ERROR_UNAVAILABLE && ++connect->probes < PROBES_MAX) {
 		/* It was stopped right now, or is not as ready as was said. */
 		connect->failure = *reason;
-		try_again(connect, get, LOOK_DELAY);
+		try_again(connect, get, (int64_t)LOOK_DELAY << (connect->probes - 1));
 	} else if (reason != NULL) {
 		fail(connect, reason, "first command");
 	} else if (take_probe(connect->sandbox, result, &err) != 0) {

@@ -15,7 +15,8 @@
 #include "drivers/vercel.h"
 #include "drivers/vercel_driver.h"
 
-#define PART_MAX ((uint64_t)8 * 1024 * 1024)
+/* Little enough to be sent again, and to be held in memory. */
+#define PART_MAX ((uint64_t)3 * 1024 * 1024)
 
 /* ms; without a byte, and for a whole part. */
 #define IDLE_TIMEOUT 60000

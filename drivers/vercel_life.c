@@ -195,12 +195,15 @@ vercel_life_begin(struct driver_sandbox *sandbox, const struct vercel_look *look
 
 	if (sandbox->tick == NULL)
 		sandbox->tick = loop_timer_new(sandbox->context.loop, tick, sandbox);
-	/* By two clocks: a wrong one must not make the end seem later than it can be. */
+	/* By two clocks, of which ours may be wrong: the end is neither past nor later than it can
+	 * be. */
 	left = look->timeout;
 	if (look->began > 0)
 		left = look->began + look->timeout - (int64_t)time(NULL) * 1000;
 	if (left > look->timeout)
 		left = look->timeout;
+	if (left < 0)
+		left = 0;
 	sandbox->timeout = look->timeout;
 	sandbox->ends = loop_now() + left;
 	sandbox->is_capped = sandbox->used = false;

@@ -13,6 +13,8 @@
 
 /* ms; the far side of a connection answers in less or not at all. */
 #define CONNECT_TIMEOUT 15000
+/* ms without a byte of a stream. A command may well be silent for longer: it is then picked up again. */
+#define SILENCE_MAX 30000
 /* A sandbox, or a page of a list. */
 #define ANSWER_MAX ((size_t)1024 * 1024)
 
@@ -72,6 +74,8 @@ vercel_start_call(struct driver_sandbox *sandbox, const struct vercel_call *requ
 	call.max_answer = ANSWER_MAX;
 	call.connect_timeout = CONNECT_TIMEOUT;
 	call.total_timeout = request->timeout;
+	if (request->received != NULL)
+		call.first_byte_timeout = call.idle_timeout = SILENCE_MAX;
 	call.done = request->done;
 	call.argument = request->argument;
 	started = http_start(sandbox->http, &call);

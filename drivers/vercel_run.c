@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Commands that are run to their end. What Vercel records of a command's output is text, and what it
- * makes of other bytes is not known (sheet, section 12): so all goes in and comes out in base64
- * (core/scripts/gather.sh), whose answer is also its own proof of being complete.
+ * Commands that are run to their end. All goes in and comes out in base64 (core/scripts/gather.sh),
+ * whose answer is also its own proof of being complete.
  *
  * One request starts a command and streams its lines. When that breaks, the command goes on, and is
  * found again by its id: its log is read once more from the beginning. When it broke before the id
  * was told, it is looked for among all commands by the name of its directory, and is started again
  * only when it is not there; that name also keeps a second one from beginning.
+ *
+ * What a script is told stays in Vercel's record of it: nothing secret goes this way.
+ *
+ * What nobody has said of Vercel's commands (sheet, section 12), and what is done about it:
+ *
+ *	what becomes of bytes that are not UTF-8     none is ever printed
+ *	what stdin is                                nobody reads it
+ *	whether a log is cut when it gets long       an answer that is not whole is none
+ *	whom kill reaches                            scripts of ours signal groups instead
+ *	whether a wait=true of its own is cut        logs are read instead, and are taken to be cut
+ *	whether wait has to be in the query too      it is in the body, as the official SDK has it; an
+ *	                                             answer that did not wait is followed by its id
+ *	the status of executable_not_found           any refusal is told; only sh is ever started
  */
 #include <string.h>
 
@@ -252,6 +264,18 @@ refuse(struct vercel_run *run, const struct http_answer *answer, const struct er
 	report(run, NULL, &err);
 }
 
+/* The last line may have no end, but only of an answer that is whole. */
+static void
+take_rest(struct vercel_run *run)
+{
+	struct error err;
+
+	if (run->line.length > 0 &&
+	    take_line(run, buffer_data(&run->line), run->line.length, &err) != 0)
+		log_debug("vercel: %s", err.message);
+	buffer_consume(&run->line, run->line.length);
+}
+
 static bool
 may_recover(const struct http_answer *answer)
 {
@@ -265,6 +289,8 @@ started(void *argument, const struct http_answer *answer, const struct error *re
 	struct vercel_run *run = argument;
 
 	run->request = NULL;
+	if (reason == NULL)
+		take_rest(run);
 	loop_timer_stop(run->again);
 	if (reason == NULL || run->id != NULL) {
 		judge(run);
@@ -428,6 +454,8 @@ followed(void *argument, const struct http_answer *answer, const struct error *r
 		try_again(run, follow, reason);
 		return;
 	}
+	if (reason == NULL)
+		take_rest(run);
 	text = memory_text_bounded(buffer_data(&run->text), run->text.length);
 	if (gather_is_complete(text))
 		conclude(run, text);

@@ -11,12 +11,12 @@
 set -u
 
 stty raw -echo
-_mark=$1
-_launch=$2
-read -r _stat <"/proc/$$/stat"
+_rws_mark=$1
+_rws_launch=$2
+read -r _rws_stat <"/proc/$$/stat"
 # starttime: field 22 of proc(5), and the 20th behind the name
 # shellcheck disable=SC2086 # they are parted by blanks
-set -- ${_stat##*) }
+set -- ${_rws_stat##*) }
 shift 19
-printf '%s %s\n\036%s\n' "$$" "$1" "$_mark"
-exec sh -c "$_launch" rws-launch 3<&0
+printf '%s %s\n\036%s\n' "$$" "$1" "$_rws_mark"
+exec sh -c "$_rws_launch" rws-launch 3<&0

@@ -129,6 +129,7 @@ class FakeVercel(Fake):
     """Vercel's API and the interactive endpoint of its sandboxes."""
 
     name = "vercel"
+    home = "/vercel"
     key = "tok_0123456789abcdef"
 
     def login(self):

@@ -118,8 +118,7 @@ def test_a_create_of_unknown_outcome_leaves_one_sandbox(gateway, provider, login
 
 def test_a_wrong_api_url_is_told_as_such(gateway, provider, login):
     provider.fault("/v2/sandboxes$", {"error": "html_200"}, method="GET", count=0)
-    provider.fault("/v2/sandboxes$", {"status": 200, "body": "<html>"}, method="GET", count=0)
-    expect_line(ssh(gateway, "true", login=login), r"a web page answered: is api_url right\?|200|404")
+    expect_line(ssh(gateway, "true", login=login), r"a web page answered: is api_url right\?")
 
 
 @pytest.mark.parametrize("error", ["sandbox_stopping", "sandbox_snapshotting"])
@@ -148,6 +147,7 @@ def test_a_change_under_way_is_waited_for(gateway, provider, login, error):
         {"after_events": 1, "how": "fin"},
         {"after_events": 1, "how": "end"},
         {"after_events": 2, "how": "end"},
+        {"after_events": 1, "then": "stall"},
         {"frame": {"n": 1, "kind": "error"}},
         {"frame": {"n": 2, "kind": "error"}},
         {"frame": {"n": 2, "kind": "garbage"}},

@@ -48,7 +48,7 @@ def start(shell, name, arguments, directory, **options):
     return subprocess.Popen(
         [*program(shell), "-c", text(name), name, *map(str, arguments)],
         env=environment,
-        stdin=subprocess.PIPE,
+        stdin=options.pop("stdin", subprocess.PIPE),
         stdout=options.pop("stdout", subprocess.PIPE),
         stderr=options.pop("stderr", subprocess.PIPE),
         **options,
