@@ -227,17 +227,16 @@ struct environment {
 static int
 apply_variable(void *argument, const struct option *option)
 {
-	struct environment *environment;
+	struct environment *environment = argument;
+	struct settings *settings = environment->settings;
 	const char *value;
 
-	environment = argument;
-	if (option->environment == NULL || settings_has(environment->settings, option->name))
+	if (option->environment == NULL || settings_has(settings, option->name))
 		return 0;
 	value = getenv(option->environment);
 	if (value == NULL || *value == '\0')
 		return 0;
-	if (set_value(environment->conf, environment->settings, option, value, environment->err) !=
-	    0)
+	if (set_value(environment->conf, settings, option, value, environment->err) != 0)
 		return error_wrap(environment->err, "environment variable %s", option->environment);
 	return 0;
 }

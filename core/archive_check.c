@@ -259,6 +259,15 @@ sort(struct archive_names *names)
 	join_equals(names);
 }
 
+/* "TYPE ./PATH" and a NUL. */
+static int
+put_entry(struct buffer *entries, const struct archive_entry_name *entry)
+{
+	if (buffer_append(entries, &entry->type, 1) != 0 || buffer_append(entries, " ", 1) != 0)
+		return -1;
+	return buffer_append(entries, entry->name, strlen(entry->name) + 1);
+}
+
 int
 archive_names_finish(struct archive_names *names, struct buffer *entries, struct error *err)
 {
@@ -270,12 +279,8 @@ archive_names_finish(struct archive_names *names, struct buffer *entries, struct
 		if (add_parents(names, known, names->list[i].name, err) != 0)
 			return -1;
 	sort(names);
-	for (i = 0; i < names->count; i++) {
-		if (buffer_append(entries, &names->list[i].type, 1) != 0 ||
-		    buffer_append(entries, " ", 1) != 0 ||
-		    buffer_append(entries, names->list[i].name, strlen(names->list[i].name) + 1) !=
-			0)
+	for (i = 0; i < names->count; i++)
+		if (put_entry(entries, &names->list[i]) != 0)
 			return error_set(err, ERROR_TOO_LARGE, "the archive has too many entries");
-	}
 	return 0;
 }

@@ -93,14 +93,16 @@ put_special(struct translation *translation)
 static bool
 is_special(const struct translation *translation)
 {
+	size_t left;
+
 	switch (*translation->at) {
 	case '*':
 	case '?':
 		return true;
 	case '{':
+		left = (size_t)(translation->end - translation->at);
 		return translation->braces < BRACES_MAX &&
-		       memchr(translation->at, '}', (size_t)(translation->end - translation->at)) !=
-			   NULL;
+		       memchr(translation->at, '}', left) != NULL;
 	case '}':
 	case ',':
 		return translation->braces > 0;
@@ -145,6 +147,7 @@ add_pattern(struct buffer *exclude, struct buffer *hold, const char *pattern, st
 {
 	struct buffer *out = exclude;
 	size_t length;
+	int result;
 
 	while (strncmp(pattern, "./", 2) == 0)
 		pattern += 2;
@@ -161,8 +164,11 @@ add_pattern(struct buffer *exclude, struct buffer *hold, const char *pattern, st
 	if (out->length > 0)
 		(void)buffer_append_text(out, "|");
 	/* A pattern "**" is everything. */
-	if ((length == 2 && strncmp(pattern, "**", 2) == 0 ? buffer_append_text(out, ".*")
-							   : translate(out, pattern, length)) != 0)
+	if (length == 2 && strncmp(pattern, "**", 2) == 0)
+		result = buffer_append_text(out, ".*");
+	else
+		result = translate(out, pattern, length);
+	if (result != 0)
 		return error_set(err, ERROR_INVALID, "the excludes are too long");
 	return 0;
 }

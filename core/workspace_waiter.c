@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* Two lists: of those who wait, and of those whose turn it is to be told. */
-#include "core/workspace_waiter.h"
-
 #include <stddef.h>
 
 #include "core/base/memory.h"
+#include "core/workspace_waiter.h"
 
 struct workspace_waiter {
 	struct workspace_waiter *next;

@@ -35,7 +35,9 @@ void http_multi_stop(struct http_multi *multi);
 void http_multi_add(struct http_multi *multi, CURL *easy);
 void http_multi_remove(struct http_multi *multi, CURL *easy);
 
-/* Sets the options of a transfer that hold for every one: names, trust, proxies. Copies the texts. */
+/*
+ * Sets the options of a transfer that hold for every one: names, trust, proxies. Copies the texts.
+ */
 void http_multi_prepare(struct http_multi *multi, CURL *easy, const struct http_setup *setup);
 
 #endif

@@ -39,7 +39,9 @@ enum local_message {
 /* What all texts of one START may come to together: well under a message's limit. */
 #define LOCAL_START_MAX 786432U
 
-/* Rows, columns and pixels of a window at most: far over any terminal, within the kernel's 16 bits. */
+/*
+ * Rows, columns and pixels of a window at most: far over any terminal, within the kernel's 16 bits.
+ */
 #define LOCAL_WINDOW_MAX 32767U
 
 /* START: the command as in struct driver_command. */

@@ -133,13 +133,14 @@ json_has(struct json_object *object, const char *name)
 static char *
 decode(struct json_object *value, size_t *size)
 {
+	const char *encoded;
 	size_t length;
 	char *text;
 
+	encoded = json_object_get_string(value);
 	length = (size_t)json_object_get_string_len(value);
 	text = memory_allocate(length / 4 * 3 + 1);
-	if (base64_decode((unsigned char *)text, size, json_object_get_string(value), length) !=
-	    0) {
+	if (base64_decode((unsigned char *)text, size, encoded, length) != 0) {
 		memory_free(text);
 		return NULL;
 	}

@@ -3,14 +3,13 @@
  * scp's old protocol, so that it needs no scp in the sandbox. One thing at a time is under way, as
  * the protocol has it: a line, the content of a file, or an answer of either side.
  */
-#include "gateway/scp.h"
-
 #include <string.h>
 
 #include "core/base/descriptor.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "gateway/channel.h"
+#include "gateway/scp.h"
 #include "gateway/scp_state.h"
 #include "gateway/service.h"
 #include "gateway/session_files.h"

@@ -162,7 +162,9 @@ session_pump(struct session *session)
 		more = pump_once(session);
 	if (session->dead)
 		return false;
-	/* A client with nothing left open goes by itself; told to go it would call that a failure. */
+	/*
+	 * A client with nothing left open goes by itself; told to go it would call that a failure.
+	 */
 	if (session->draining && session->channels == NULL && !loop_timer_running(session->grace))
 		loop_timer_start(session->grace, LINGER);
 	watch_connection(session);

@@ -30,7 +30,9 @@ int descriptor_pipe(int ends[2], struct error *err);
 /* All bytes or -1; for blocking descriptors. */
 int descriptor_write(int fd, const void *data, size_t size, struct error *err);
 
-/* Reads until size bytes are there or the file ends; *got says how many. For blocking descriptors. */
+/*
+ * Reads until size bytes are there or the file ends; *got says how many. For blocking descriptors.
+ */
 int descriptor_read(int fd, void *data, size_t size, size_t *got, struct error *err);
 
 /*

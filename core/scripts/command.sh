@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# Runs one command as the leader of a session and process group of its own, and reports its start and end in
-# marker lines that carry a token, for providers that cannot tell these things themselves.
+# Runs one command as the leader of a session and process group of its own, and reports its start
+# and end in marker lines that carry a token, for providers that cannot tell these things
+# themselves.
 #
 # Arguments: MODE BACKGROUND GRACE DIRECTORY COMMAND [ARGUMENT ...]
 #	MODE        pipe, or pty: stdin is a terminal and we lead its session already
@@ -27,7 +28,8 @@ _rws_background=$2
 _rws_grace=$3
 shift 3
 
-# What the leader does before it becomes the command. Its stderr is still ours: there it says who it is.
+# What the leader does before it becomes the command. Its stderr is still ours: there it says who it
+# is.
 # shellcheck disable=SC2016 # expanded by the leader's shell, not by this one
 _rws_leader='
 IFS= read -r _rws_token || exit 125
@@ -60,7 +62,8 @@ IFS= read -r _rws_token || exit 125
 exec 3>&1 4>&2
 
 # setsid waits for the leader and passes its status on. For a death by signal it says so on
-# its own stderr, which we catch together with the leader's first line, and exits with the signal's number.
+# its own stderr, which we catch together with the leader's first line, and exits with the signal's
+# number.
 _rws_said=$(setsid -f -w sh -c "$_rws_leader" rws-leader pipe "$@" 2>&1 >&3)
 _rws_status=$?
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# What reading and writing a file need beside the moving of its bytes, for providers whose file interface
-# knows neither the user's rights nor a rename.
+# What reading and writing a file need beside the moving of its bytes, for providers whose file
+# interface knows neither the user's rights nor a rename.
 #
 # Arguments: one of
 #	check PATH         may this be read? Only files can, and a pipe must hold nobody up

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# The far end of core/files_script.c: serves file operations, one after another, until its input ends.
+# The far end of core/files_script.c: serves file operations, one after another, until its input
+# ends.
 #
-# Arguments: the root (absolute, symlinks resolved); the age in minutes at which leftovers are removed.
+# Arguments: the root (absolute, symlinks resolved); the age in minutes at which leftovers are
+# removed.
 #
-# Input, a line each: NUMBER VERB FIELD... Fields are parted by one space. A text starts with "=" and has
-# what is not plain ASCII as \0ooo. After "feed" so many raw bytes follow as it says.
+# Input, a line each: NUMBER VERB FIELD... Fields are parted by one space. A text starts with "="
+# and has what is not plain ASCII as \0ooo. After "feed" so many raw bytes follow as it says.
 # Output: lines, the last of a request is "ok" or "fail":
 #	attr NUMBER MODE USER GROUP LINKS SIZE DEVICE INODE ACCESSED MODIFIED   (MODE in hexadecimal)
 #	vfs NUMBER BLOCK FRAGMENT BLOCKS FREE AVAILABLE FILES FILES-FREE ID NAME-MAX
@@ -14,9 +16,9 @@
 #	fail NUMBER CODE SIZE, and a text of so many bytes; with "-" the text tells the code
 # Exit status: 0 at the end of input.
 #
-# Nothing leaves the root: a directory is entered with every symlink followed, as the kernel does it, and
-# only then asked where it is; from there on only names in it are used, and no symlink of such a name is
-# followed. A second directory is held by descriptor 3.
+# Nothing leaves the root: a directory is entered with every symlink followed, as the kernel does
+# it, and only then asked where it is; from there on only names in it are used, and no symlink of
+# such a name is followed. A second directory is held by descriptor 3.
 #
 # The functions of core/scripts/files_place.sh come first; both are one script where they run.
 #
@@ -32,7 +34,8 @@ age=$2
 base=${TMPDIR:-/tmp}
 notes=$base/.rws-$(id -u)
 
-# Our own directories: one for notes of unfinished files, shared by all of us, and one of this process.
+# Our own directories: one for notes of unfinished files, shared by all of us, and one of this
+# process.
 mkdir -m 700 -- "$notes" 2>/dev/null
 if [ -L "$notes" ] || [ "$(stat -c %u -- "$notes")" != "$(id -u)" ]; then
 	notes=$(mktemp -d "$base/.rws-XXXXXXXX") || exit 1
@@ -58,8 +61,8 @@ serve_stat() {
 	place "$text" "$2" && put_attributes && say_ok
 }
 
-# open PATH LIMIT SIZE: its attributes and real path; of one within the limit also its first SIZE bytes.
-# The rest comes by "get".
+# open PATH LIMIT SIZE: its attributes and real path; of one within the limit also its first SIZE
+# bytes. The rest comes by "get".
 serve_open() {
 	decode "$1"
 	place "$text" follow && check_there && check_regular || return 1
@@ -71,7 +74,8 @@ serve_open() {
 	say_ok
 }
 
-# A piece of the place to a private file: one that shrinks meanwhile must not leave the reader waiting.
+# A piece of the place to a private file: one that shrinks meanwhile must not leave the reader
+# waiting.
 copy_piece() {
 	quiet dd if="./$name" of="$own/piece" bs=1M skip="$1" count="$2" status=none \
 	    iflag=nofollow,fullblock,skip_bytes,count_bytes
@@ -107,8 +111,8 @@ serve_edit() {
 	put_text "$real" && say_ok
 }
 
-# feed SIZE UPLOAD: takes bytes from the input, to be used by "put". All of them are taken, even when
-# there is no room for them: "put" sees what is missing.
+# feed SIZE UPLOAD: takes bytes from the input, to be used by "put". All of them are taken, even
+# when there is no room for them: "put" sees what is missing.
 serve_feed() {
 	head -c "$1" | tee -a -- "$own/up-$2" >/dev/null 2>&1
 	say_ok
@@ -275,7 +279,8 @@ serve_remove() {
 	say_ok
 }
 
-# two PATH OTHER FLAGS: descriptor 3 is the directory of PATH, $first its name there; the place is OTHER's.
+# two PATH OTHER FLAGS: descriptor 3 is the directory of PATH, $first its name there; the place is
+# OTHER's.
 two() {
 	decode "$2"
 	other=$text
@@ -455,9 +460,9 @@ serve_names() {
 	put_text "$list" && say_ok
 }
 
-# list PATH FLAGS LIMIT PATTERN [SKIP...]: records PATH//TYPE MODE USER GROUP LINKS SIZE DEVICE INODE
-# ACCESSED MODIFIED, each ended by NUL. FLAGS: r for recursive, h for hidden ones as well. To sort a
-# directory's contents right after it, "/" is made the lowest byte for a while.
+# list PATH FLAGS LIMIT PATTERN [SKIP...]: records PATH//TYPE MODE USER GROUP LINKS SIZE DEVICE
+# INODE ACCESSED MODIFIED, each ended by NUL. FLAGS: r for recursive, h for hidden ones as well. To
+# sort a directory's contents right after it, "/" is made the lowest byte for a while.
 serve_list() {
 	decode "$1"
 	flags=$2

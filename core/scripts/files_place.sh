@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# The first part of the files script, which core/scripts/files.sh goes on: finding places in the root and
-# saying how it went. It defines functions and does nothing by itself; see there for all that is said.
+# The first part of the files script, which core/scripts/files.sh goes on: finding places in the
+# root and saying how it went. It defines functions and does nothing by itself; see there for all
+# that is said.
 #
 # shellcheck disable=SC2034 # what it sets is used there
 # shellcheck disable=SC2154 # and the other way round
 set -u
 
-# What an agent or server that was killed left, once it is old enough. A note of another root is for its agent.
+# What an agent or server that was killed left, once it is old enough. A note of another root is for
+# its agent.
 sweep() {
 	for note in "$notes"/.rws-*; do
 		[ -f "$note" ] || continue
@@ -108,8 +110,8 @@ fail_enter() {
 	fi
 }
 
-# place PATH [follow]: enters the directory of PATH; its last name is in $name, its real path in $real.
-# With follow a last symlink is followed, even one that leads to nothing.
+# place PATH [follow]: enters the directory of PATH; its last name is in $name, its real path in
+# $real. With follow a last symlink is followed, even one that leads to nothing.
 place() {
 	path=$1
 	at=$1

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# Runs a command to its end and prints its outputs in base64, for providers whose answers hold text only.
+# Runs a command to its end and prints its outputs in base64, for providers whose answers hold text
+# only.
 #
 # Arguments: WORK MAX PIECES PIECE ... WORD ...
 #	WORK        a directory to be made for this, of a name that is nobody else's: see gather_cancel.sh
@@ -8,8 +9,9 @@
 #	PIECES      how many arguments with stdin follow, each in base64
 #	WORD ...    the command, each word in base64 behind an equals sign
 #
-# Output: a line "rws-result KIND NUMBER CUT OUTPUT ERRORS": KIND is exited or signaled, NUMBER the status or the
-# signal, CUT 1 when there was more than MAX of either output, else 0; the outputs are in base64 with a dot before.
+# Output: a line "rws-result KIND NUMBER CUT OUTPUT ERRORS": KIND is exited or signaled, NUMBER the
+# status or the signal, CUT 1 when there was more than MAX of either output, else 0; the outputs are
+# in base64 with a dot before.
 # Exit status: 0, or 1 when WORK cannot be made.
 set -u
 
@@ -41,7 +43,8 @@ keep() {
 	cat >/dev/null
 }
 
-# Whoever cancels waits for the number to be there. It is moved, as it must not be seen half written.
+# Whoever cancels waits for the number to be there. It is moved, as it must not be seen half
+# written.
 # shellcheck disable=SC2016 # expanded by the leader's shell, not by this one
 leader='
 echo "$$" >"$1/number" && mv "$1/number" "$1/leader"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: ISC
 # Kills what gather.sh runs, or keeps it from beginning.
 #
-# Argument: WORK, as gather.sh has it. Whoever makes the directory first has won: what finds it there does not run.
+# Argument: WORK, as gather.sh has it. Whoever makes the directory first has won: what finds it
+# there does not run.
 # Exit status: 0.
 set -u
 

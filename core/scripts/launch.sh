@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# Becomes a command that is told on a descriptor rather than in arguments, so that it is in nobody's record of
-# command lines and may hold any byte but NUL.
+# Becomes a command that is told on a descriptor rather than in arguments, so that it is in nobody's
+# record of command lines and may hold any byte but NUL.
 #
-# On descriptor 3, and no byte more: the number of variables, then each as NAME=VALUE, then the number of
-# words, then each. A number takes 8 characters, filled up with blanks in front (read would read on behind a line
-# on a terminal, with bash); a text is its length in bytes as such a number, and so many bytes.
+# On descriptor 3, and no byte more: the number of variables, then each as NAME=VALUE, then the
+# number of words, then each. A number takes 8 characters, filled up with blanks in front (read
+# would read on behind a line on a terminal, with bash); a text is its length in bytes as such a
+# number, and so many bytes.
 #
 # Our variables have names that the command will not use.
 #

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: ISC
 # Looks for lines in the files below a directory.
 #
-# Arguments: ROOT DIRECTORY KIND CASE MAX PATTERN INCLUDE EXCLUDE HOLD: DIRECTORY below the root; KIND "text" or
-# "expression" (extended); CASE "any" or "exact"; MAX matches in all; INCLUDE, EXCLUDE and HOLD
-# extended regular expressions for "./PATH" from DIRECTORY, "" for all and none: of a directory that
-# HOLD matches, the contents are left out.
-# Output: "./PATH" NUL "LINE:TEXT" newline for each match, at most MAX + 1 of them and 4 MiB; binary files
-# are passed over. On failure a last line "error CODE TEXT" on stderr, exit status 1.
+# Arguments: ROOT DIRECTORY KIND CASE MAX PATTERN INCLUDE EXCLUDE HOLD: DIRECTORY below the root;
+# KIND "text" or "expression" (extended); CASE "any" or "exact"; MAX matches in all; INCLUDE,
+# EXCLUDE and HOLD extended regular expressions for "./PATH" from DIRECTORY, "" for all and none: of
+# a directory that HOLD matches, the contents are left out.
+# Output: "./PATH" NUL "LINE:TEXT" newline for each match, at most MAX + 1 of them and 4 MiB; binary
+# files are passed over. On failure a last line "error CODE TEXT" on stderr, exit status 1.
 set -eu
 LC_ALL=C
 export LC_ALL

@@ -4,8 +4,8 @@
 #
 # Arguments: PID STARTTIME SIGNAL ..., the first two as command.sh reported them.
 # A number that the system gave to another process meanwhile is left alone: the process of that
-# number must lead its session and have been started at that time. When the leader is gone, its number cannot be
-# in use again while the group has members.
+# number must lead its session and have been started at that time. When the leader is gone, its
+# number cannot be in use again while the group has members.
 # Output: "sent", or "gone" when there is no such group any more.
 # Exit status: 0.
 set -u

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# Snapshots of a workspace: directories ROOT/.rws/snapshots/ID with archive.tar; entries, what it holds,
-# as "TYPE ./PATH" ended by NUL each; skipped, as "./PATH" ended by NUL; patterns, the regular
-# expressions of what was left out; counts, "FILES BYTES"; and record, one line of JSON that is not
-# read here. What is being made is a directory .ID.part beside them.
+# Snapshots of a workspace: directories ROOT/.rws/snapshots/ID with archive.tar; entries, what it
+# holds, as "TYPE ./PATH" ended by NUL each; skipped, as "./PATH" ended by NUL; patterns, the
+# regular expressions of what was left out; counts, "FILES BYTES"; and record, one line of JSON that
+# is not read here. What is being made is a directory .ID.part beside them.
 #
 # Arguments: VERB ROOT, and
 #	create ID MAX_FILE MAX_TOTAL EXCLUDE HOLD   stdin: the record. Output: "FILES BYTES", then skipped
@@ -33,8 +33,8 @@ fail() {
 	exit 1
 }
 
-# Goes into the directory of snapshots, which must be a real one below the root: a command could have
-# put a symlink in its place. From there on, names are relative. Status 1: it is not there.
+# Goes into the directory of snapshots, which must be a real one below the root: a command could
+# have put a symlink in its place. From there on, names are relative. Status 1: it is not there.
 enter() {
 	cd -P -- "$root" 2>/dev/null || fail NOT_FOUND 'the root is gone'
 	root=$(pwd -P)

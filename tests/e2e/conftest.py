@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 # pylint: disable=wrong-import-position
-from gateway import BUILD, Gateway  # noqa: E402
+from gateway import BUILD, Gateway, finish  # noqa: E402
 from providers import PROVIDERS  # noqa: E402
 
 LOG_LINES = 60
@@ -74,18 +74,6 @@ def pytest_runtest_makereport(item, call):
                 tail = "\n".join(gateway.lines[-LOG_LINES:])
                 title = f"Captured stdout of the gateway in {gateway.directory}"
                 report.sections.append((title, tail))
-
-
-def finish(gateway):
-    gateway.stop(keep=getattr(gateway, "keep", False))
-    report = sanitizer_report(gateway)
-    assert not report, report
-
-
-def sanitizer_report(gateway):
-    """What a sanitizer wrote into the log: a fault even when every answer was right."""
-    lines = [text for text in gateway.lines if "Sanitizer" in text or "runtime error:" in text]
-    return "\n".join(lines)
 
 
 @pytest.fixture(scope="module")

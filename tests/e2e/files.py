@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """What the tests of files share: both backends, trees to copy, and the clients for them."""
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -9,7 +10,7 @@ import subprocess
 import paramiko
 import pytest
 from clients import TIMEOUT, environment, paramiko_connect, ssh, ssh_options
-from gateway import Gateway
+from gateway import Gateway, finish
 
 
 
@@ -29,9 +30,7 @@ def files_gateway_fixture():
         try:
             yield started.start()
         finally:
-            started.stop(keep=getattr(started, "keep", False))
-            report = [text for text in started.lines if "Sanitizer" in text or "runtime error:" in text]
-            assert not report, report
+            finish(started)
 
     return gateway
 
@@ -78,19 +77,12 @@ def paramiko_sftp(gateway):
     return client, client.open_sftp()
 
 
+@contextlib.contextmanager
 def open_sftp(gateway):
-    """An asyncssh-free SFTP client; use it with "with"."""
+    """An SFTP session of paramiko's; use it with "with"."""
     client, session = paramiko_sftp(gateway)
-
-    class Both:
-        def __enter__(self):
-            return session
-
-        def __exit__(self, *unused):
-            session.close()
-            client.close()
-
-    return Both()
+    with client, session:
+        yield session
 
 
 def make_tree(path, links=True):

@@ -236,3 +236,10 @@ class Gateway:
 
     def pids(self, role, text=""):
         return [pid for pid, (name, title) in self.roles().items() if name == role and text in title]
+
+
+def finish(gateway):
+    """Stops a gateway at the end of its tests. What a sanitizer said is a fault, whatever passed."""
+    gateway.stop(keep=getattr(gateway, "keep", False))
+    said = [text for text in gateway.lines if "Sanitizer" in text or "runtime error:" in text]
+    assert not said, "\n".join(said)
