@@ -117,8 +117,8 @@ store_released(struct store *store, const struct store_key *key, enum record_out
 		[RECORD_KEPT] =
 		    "UPDATE rwsd_workspaces SET state = 'kept', until = 0 WHERE " ROW_KEY
 		    " AND holder = $4",
-		/* Still disposing, and anybody's to try again. */
-		[RECORD_UNKNOWN] = "UPDATE rwsd_workspaces SET until = 0 WHERE " ROW_KEY
+		/* Anybody's to try again, but not before it would be idle again: the provider may be away. */
+		[RECORD_UNKNOWN] = "UPDATE rwsd_workspaces SET until = 0, used = $5 WHERE " ROW_KEY
 				   " AND holder = $4",
 	};
 	struct arguments arguments = row_key(key);
@@ -127,6 +127,8 @@ store_released(struct store *store, const struct store_key *key, enum record_out
 	if (row_begin(store, key->login, err) != 0)
 		return -1;
 	row_add_text(&arguments, store->holder);
+	if (outcome == RECORD_UNKNOWN)
+		row_add_number(&arguments, store->now);
 	result = outcome == RECORD_DESTROYED
 		     ? forget(store, key, err)
 		     : row_change(store, statements[outcome], &arguments, err);

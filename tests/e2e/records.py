@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import tempfile
 
-from gateway import wait_until
+from gateway import children, wait_until
 
 COLUMNS = ("login", "instance", "sandbox", "created", "state")
 
@@ -94,10 +94,25 @@ class Postgres:
         )
         return done.returncode == 0
 
+    def postmaster(self):
+        return int((self.directory / "data/postmaster.pid").read_text().split()[0])
+
+    @contextlib.contextmanager
+    def frozen(self):
+        """It takes connections and requests, and answers none."""
+        frozen = [self.postmaster(), *children(self.postmaster())]
+        for pid in frozen:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            # runuser stops with the program that it runs.
+            for pid in [*frozen, self.process.pid]:
+                os.kill(pid, signal.SIGCONT)
+
     def halt(self):
         """Ends it at once, as a crash does."""
-        postmaster = int((self.directory / "data/postmaster.pid").read_text().split()[0])
-        os.kill(postmaster, signal.SIGQUIT)
+        os.kill(self.postmaster(), signal.SIGQUIT)
         self.process.wait(60)
 
     def stop(self):

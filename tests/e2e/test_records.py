@@ -260,6 +260,21 @@ def test_without_the_database_sessions_go_on_and_new_ones_are_told(make_shared, 
     assert creates(provider) == 2
 
 
+def test_a_database_that_hangs_holds_nobody_up_for_long(make_shared, postgres):
+    gateway = make_shared(instances="on")
+    with ssh_start(gateway, "echo ready; cat") as client:
+        assert client.stdout.readline() == b"ready\n"
+        with postgres.frozen():
+            done = ssh(gateway, "true", login="sandbox+new", timeout=40)
+            assert done.returncode == 255
+            assert b"rws: UNAVAILABLE: the gateway's records " in done.stderr
+            client.stdin.write(b"still here\n")
+            client.stdin.flush()
+            assert client.stdout.readline() == b"still here\n"
+        wait_until(lambda: ssh(gateway, "true", login="sandbox+new").returncode == 0, what="the database")
+        client.kill()
+
+
 def test_a_database_that_was_restarted_is_no_trouble(make_shared, postgres, provider):
     gateway = make_shared(instances="on")
     assert ssh(gateway, "true").returncode == 0
