@@ -112,6 +112,9 @@ const char *listener_worker_name(const struct listener *listener, pid_t pid);
 bool listener_worker_exited(struct listener *listener, pid_t pid);
 void listener_drain_workers(struct listener *listener);
 
+/* At the start: ends what workers of an earlier run, which ended in no order, left in their sandboxes. */
+void listener_look_back(struct listener *listener);
+
 /* listener_auth.c */
 int listener_start_auth(struct listener *listener, struct error *err);
 int listener_configure_auth(struct listener *listener);
