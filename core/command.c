@@ -369,6 +369,8 @@ start_stream(struct command *command, const struct driver_command *start)
 	setup.directory = workspace_directory(command->workspace);
 	setup.id = workspace_id(command->workspace);
 	setup.is_script = command->request.internal;
+	setup.follow_background = command->request.keep_background &&
+				  command->request.follow_background;
 	if (is_complete(setup.driver))
 		command->stream = setup.driver->start(
 		    setup.sandbox, start, &stream_events, command);

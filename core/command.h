@@ -27,7 +27,9 @@ struct command_request {
 	int64_t timeout;      /* ms, 0: none */
 	uint32_t kill_grace;  /* ms between TERM and KILL, 0: the login's */
 	bool keep_background; /* what it leaves running lives on */
-	bool internal;        /* a part of an operation of ours: the workspace is not busy for it */
+	/* and is heard: without this its output may end with the command, whoever still holds it */
+	bool follow_background;
+	bool internal; /* a part of an operation of ours: the workspace is not busy for it */
 };
 
 /* What the owner of a command is told, in this order; never from within a call of the owner's. */

@@ -4,7 +4,7 @@
  * through a relay that takes the markers out; signals go to the group by a script of their own,
  * which can only be sent once the start marker has told the group's number.
  *
- * On a pty the wrapper becomes the command, so its end is the driver's to tell. With keep_background the
+ * On a pty the wrapper becomes the command, so its end is the driver's to tell. With follow_background the
  * output of what was left running goes on behind the end marker, until the driver tells that all is gone.
  *
  * A carrier may have made up the terminal, and then the driver does not know it: that gets a new size by a
@@ -441,7 +441,7 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 	marker_make_token(wrapped->token);
 	marker_init(&wrapped->output_marker, wrapped->token, false);
 	marker_init(&wrapped->errors_marker, wrapped->token, true);
-	wrapped->output_marker.follows = wrapped->errors_marker.follows = wrapped->keep_background;
+	wrapped->output_marker.follows = wrapped->errors_marker.follows = setup->follow_background;
 	argv = wrapper_argv(command);
 	outer.argv = argv;
 	outer.directory =

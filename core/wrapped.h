@@ -28,6 +28,11 @@ struct wrapped_setup {
 	 * it may be in the middle of what must be done as a whole. For the same reason it is in no ledger.
 	 */
 	bool is_script;
+	/*
+	 * With keep_background: the output goes on behind the command's end, until nothing of it is left. A
+	 * provider does not tell when nobody holds the output any more, so whoever waits for that must not ask for it.
+	 */
+	bool follow_background;
 };
 
 /* As driver->start. */

@@ -534,6 +534,7 @@ listener_main(struct conf *conf, const char *path, char *const *overrides)
 	listener_fill_spares(&listener);
 	for (i = 0; i < listener.socket_count; i++)
 		log_listening(listener.sockets[i]);
+	listener_look_back(&listener);
 	result = loop_run(listener.loop, &err);
 	if (result != 0)
 		log_error("%s", err.message);

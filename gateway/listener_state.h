@@ -138,6 +138,9 @@ void listener_drain_workers(struct listener *listener);
 /* Starts a worker, when there is none, that disposes of a sandbox of a gateway that is gone. */
 void listener_reclaim(struct listener *listener, const char *login, const char *instance);
 
+/* At the start: ends what workers of an earlier run, which ended in no order, left in their sandboxes. */
+void listener_look_back(struct listener *listener);
+
 /* listener_auth.c */
 int listener_start_auth(struct listener *listener, struct error *err);
 int listener_configure_auth(struct listener *listener);

@@ -3,6 +3,7 @@
  * The listener's side of workers: one for each workspace, started by its first session. A worker
  * that wants to end asks first, so that no session is handed to one that is gone.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include "core/base/option.h"
 #include "core/base/peer.h"
 #include "core/ledger.h"
+#include "core/login.h"
 #include "core/record_protocol.h"
 #include "gateway/listener_admin.h"
 #include "gateway/listener_state.h"
@@ -272,32 +274,35 @@ serve_waiting(struct listener *listener, struct worker_entry *gone)
 	}
 }
 
-/*
- * A worker that died may have left commands in its sandbox: a new one ends them. One that dies before anybody
- * used it is not replaced.
- */
+/* Starts a worker if the last one of this workspace died and left commands in its sandbox, which are ended so. */
 static void
-succeed(const struct worker_entry *dead)
+look_after(struct listener *listener, const char *login, const char *workspace)
 {
-	struct listener *listener = dead->listener;
 	struct worker_entry *worker;
 	struct error err;
 	bool is_needed;
 	int directory;
 
-	if (listener->draining || (dead->is_successor && !dead->was_used) ||
-	    listener_find_worker(listener, dead->workspace) != NULL)
-		return;
-	directory = open_directory(listener, dead->workspace, &err);
+	directory = open_directory(listener, workspace, &err);
 	is_needed = directory >= 0 && !ledger_is_empty(directory);
 	descriptor_close(&directory);
 	if (!is_needed)
 		return;
-	worker = listener_start_worker(listener, dead->login, dead->workspace, &err);
+	worker = listener_start_worker(listener, login, workspace, &err);
 	if (worker == NULL)
-		log_error("start a worker after %s: %s", dead->workspace, err.message);
+		log_error("what is left of %s is not ended: %s", workspace, err.message);
 	else
 		worker->is_successor = true;
+}
+
+/* Looks after what a dead worker left. One that died before anybody used it is not replaced. */
+static void
+succeed(const struct worker_entry *dead)
+{
+	if (dead->listener->draining || (dead->is_successor && !dead->was_used) ||
+	    listener_find_worker(dead->listener, dead->workspace) != NULL)
+		return;
+	look_after(dead->listener, dead->login, dead->workspace);
 }
 
 static void
@@ -387,4 +392,24 @@ listener_reclaim(struct listener *listener, const char *login, const char *insta
 	peer_send(worker->peer, &message);
 out:
 	memory_free(workspace);
+}
+
+void
+listener_look_back(struct listener *listener)
+{
+	struct dirent *entry;
+	struct login login;
+	DIR *stream;
+	int fd;
+
+	fd = openat(listener->workspaces, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	stream = fd < 0 ? NULL : fdopendir(fd);
+	if (stream == NULL) {
+		descriptor_close(&fd);
+		return;
+	}
+	while ((entry = readdir(stream)) != NULL)
+		if (login_parse(entry->d_name, &login) == 0)
+			look_after(listener, login.name, entry->d_name);
+	(void)closedir(stream);
 }

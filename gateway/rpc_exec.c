@@ -217,6 +217,7 @@ fill_request(
 	    request->detach ? 0 : settings_number(settings, "max_stream_bytes"));
 	background = json_get_text(parameters, "background", settings_text(settings, "background"));
 	request->command.keep_background = strcmp(background, "keep") == 0;
+	request->command.follow_background = request->command.keep_background;
 	request->command.want_stdin = request->input_open || json_has(parameters, "stdin") ||
 				      json_has(parameters, "stdin_base64");
 }

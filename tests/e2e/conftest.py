@@ -22,6 +22,7 @@ CHOSEN = tuple(filter(None, os.environ.get("DRIVERS", "").split(",")))
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: also run against the programs built with sanitizers")
     config.addinivalue_line("markers", "local_only: about what only the local driver has")
+    config.addinivalue_line("markers", "provider_only: about what the local driver has not")
     config.addinivalue_line("markers", "every_driver: in a file about the local driver, runs on all of them")
     config.addinivalue_line("markers", "stress: too long for every run; part of make stress")
 
@@ -42,6 +43,8 @@ def pytest_generate_tests(metafunc):
         drivers = ("local",)
     elif "local" in drivers and (CHOSEN or marked("every_driver")):
         drivers = CHOSEN or tuple(PROVIDERS)
+    if marked("provider_only"):
+        drivers = tuple(name for name in drivers if name != "local") or ("e2b",)
     metafunc.parametrize("provider", drivers, indirect=True, scope="module")
 
 

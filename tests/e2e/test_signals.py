@@ -144,6 +144,22 @@ def test_nothing_is_left_when_the_worker_dies_and_one_line_says_so(make_gateway)
     assert ssh(gateway, "echo on").stdout == b"on\n"
 
 
+@pytest.mark.provider_only  # on this machine the sandbox has died with its worker
+def test_what_a_gateway_that_was_killed_left_is_ended_by_the_next(make_gateway):
+    gateway = make_gateway()
+    mark = fresh_mark()
+    client = start_group(gateway, mark)
+    # The listener is kept from doing anything about it.
+    os.kill(gateway.process.pid, signal.SIGSTOP)
+    for pid in [*gateway.pids("worker"), *gateway.pids("session"), *gateway.pids("auth"), gateway.process.pid]:
+        os.kill(pid, signal.SIGKILL)
+    gateway.wait()
+    client.communicate(timeout=TIMEOUT)
+    assert processes_with(mark)
+    gateway.start()
+    assert_gone(mark)
+
+
 def test_only_channels_of_the_dead_worker_end(make_gateway):
     gateway = make_gateway()
     other = ssh_start(gateway, "echo ready; cat; exit 6", login="sandbox+other")
