@@ -325,15 +325,25 @@ deleted(void *argument, const struct http_answer *answer, const struct error *re
 	create(connect);
 }
 
-/* What cannot be resumed holds nothing any more; it only holds the name. */
+static bool
+may_delete(const struct vercel_connect *connect, const struct vercel_look *found)
+{
+	const struct settings *settings = connect->sandbox->context.settings;
+
+	return found->is_ours && settings_option(settings, "never_delete") != NULL &&
+	       !settings_boolean(settings, "never_delete");
+}
+
+/*
+ * What cannot be resumed holds nothing any more but its name. One word of that is not enough: it is
+ * deleted only when it does not run either, and its snapshots are let be.
+ */
 static void
 judge_dead(void *argument, const struct http_answer *answer, const struct error *reason)
 {
 	struct vercel_connect *connect = argument;
-	const struct settings *settings = connect->sandbox->context.settings;
 	struct vercel_look found;
 	struct error err;
-	bool may_delete;
 
 	connect->request = NULL;
 	if (reason != NULL || vercel_read_look(connect->sandbox, answer, &found, &err) != 0) {
@@ -341,14 +351,16 @@ judge_dead(void *argument, const struct http_answer *answer, const struct error 
 		    "look at a sandbox without a snapshot");
 		return;
 	}
-	may_delete = found.is_ours && settings_option(settings, "never_delete") != NULL &&
-		     !settings_boolean(settings, "never_delete");
-	vercel_look_clear(&found);
-	if (may_delete)
-		call_name(connect, "DELETE", "&deleteOrphanSnapshots=true", deleted);
-	else
+	if (found.state != VERCEL_STOPPED && found.state != VERCEL_FAILED) {
+		try_again(connect, get, LOOK_DELAY);
+	} else if (may_delete(connect, &found)) {
+		connect->is_remade = true;
+		call_name(connect, "DELETE", "", deleted);
+	} else {
 		fail_name(connect, ERROR_NOT_FOUND,
 		    "cannot be resumed, as it has no snapshot, and is not ours to be made anew");
+	}
+	vercel_look_clear(&found);
 }
 
 static void
@@ -361,13 +373,14 @@ take_refusal(
 	    connect->may_create) {
 		connect->in_doubt = false;
 		create(connect);
-	} else if (answer->status == 410 && connect->may_create && !connect->is_remade) {
-		connect->is_remade = true;
+	} else if (vercel_is_code(answer, "snapshot_not_found") && connect->may_create &&
+		   !connect->is_remade) {
+		connect->failure = *reason;
 		call_name(connect, "GET", "", judge_dead);
-	} else if (answer->status == 410) {
+	} else if (vercel_is_code(answer, "snapshot_not_found")) {
 		fail_name(
 		    connect, ERROR_NOT_FOUND, "is stopped and has no snapshot to be resumed from");
-	} else if (answer->status == 409 || answer->status == 422) {
+	} else if (answer->status == 409 || answer->status == 410 || answer->status == 422) {
 		/* It is on its way to another state. */
 		connect->failure = *reason;
 		try_again(connect, get, LOOK_DELAY);

@@ -195,6 +195,18 @@ def test_what_has_no_snapshot_is_not_deleted_when_it_is_not_ours(make_gateway, p
     assert only_sandbox(provider)["name"] == "mine"
 
 
+@pytest.mark.parametrize("error", ["snapshot_not_found", "sandbox_stopped"])
+def test_one_wrong_word_does_not_cost_a_sandbox_its_files(make_gateway, provider, error):
+    first = make_gateway(options={"gateway": "gw-1"}, logins={"sandbox": {"name": "mine", "on_dispose": "keep"}})
+    assert ssh(first, "echo here >file").returncode == 0
+    first.stop()
+    provider.fault("/sandboxes/mine$", {"error": error}, method="GET")
+    second = make_gateway(options={"gateway": "gw-1"}, logins={"sandbox": {"name": "mine"}})
+    assert ssh(second, "cat file").stdout == b"here\n"
+    assert provider.struck() == 1
+    assert not [one for one in provider.requests() if one["method"] == "DELETE"]
+
+
 def test_a_slow_start_is_waited_for_and_told(make_gateway, provider):
     provider.config(boot_ms=1500, create_waits=False)
     gateway = make_gateway()
