@@ -21,6 +21,7 @@
 #include "core/base/option.h"
 #include "core/json.h"
 #include "core/marker.h"
+#include "drivers/probe.h"
 #include "drivers/vercel_control.h"
 #include "drivers/vercel_driver.h"
 
@@ -150,30 +151,12 @@ succeed(struct vercel_connect *connect)
 	done(argument, &connected, NULL);
 }
 
-/* Two lines: the user, and the home directory for an answer that told no directory. */
-static int
-take_probe(struct driver_sandbox *sandbox, const struct driver_result *result, struct error *err)
-{
-	char *text, *end;
-
-	text = memory_text_bounded(result->output, result->output_size);
-	end = strchr(text, '\n');
-	if (end == NULL || (sandbox->directory == NULL && end[1] != '/')) {
-		memory_free(text);
-		return error_set(err, ERROR_UNAVAILABLE, "it tells no user, or no directory");
-	}
-	memory_free(sandbox->user);
-	sandbox->user = memory_text_bounded(text, (size_t)(end - text));
-	if (sandbox->directory == NULL)
-		sandbox->directory = memory_text_bounded(end + 1, strcspn(end + 1, "\n"));
-	memory_free(text);
-	return 0;
-}
-
 static void
 probed(void *argument, const struct driver_result *result, const struct error *reason)
 {
 	struct vercel_connect *connect = argument;
+	struct driver_sandbox *sandbox = connect->sandbox;
+	char *home = NULL;
 	struct error err;
 
 	connect->probe = NULL;
@@ -183,17 +166,23 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 		try_again(connect, get, (int64_t)LOOK_DELAY << (connect->probes - 1));
 	} else if (reason != NULL) {
 		fail(connect, reason, "first command");
-	} else if (take_probe(connect->sandbox, result, &err) != 0) {
+	} else if (probe_read(result, &home, &sandbox->user, &err) != 0) {
 		fail(connect, &err, "first command");
 	} else {
+		/* Where it is was told before, but by a server that does not. */
+		if (sandbox->directory == NULL) {
+			sandbox->directory = home;
+			home = NULL;
+		}
 		succeed(connect);
 	}
+	memory_free(home);
 }
 
 static void
 probe(struct vercel_connect *connect)
 {
-	char shell[] = "sh", flag[] = "-c", script[] = "id -un && printf '%s\\n' \"${HOME:-/}\"";
+	char shell[] = "sh", flag[] = "-c", script[] = "printf '%s\\n' \"${HOME:-/}\" && id -un";
 	char *argv[] = { shell, flag, script, NULL };
 
 	connect->probe = vercel_run(
