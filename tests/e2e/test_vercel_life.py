@@ -4,6 +4,7 @@
 import base64
 import json
 import time
+import urllib.request
 
 import pytest
 from clients import ssh, ssh_start
@@ -163,6 +164,21 @@ def test_a_sandbox_is_attached_to_by_its_name_and_kept(make_gateway, provider):
     second = make_gateway(logins={"sandbox": {"instances": "attach", "idle_timeout": "100ms"}})
     assert ssh(second, "cat file", login="sandbox=mine").stdout == b"here\n"
     second.stop()
+    assert only_sandbox(provider)["status"] == "running"
+
+
+def test_a_sandbox_of_others_without_terminals_is_told_as_such(make_gateway, provider):
+    """Vercel's own command line asks for them too, when it makes a sandbox; its SDK does not."""
+    request = urllib.request.Request(
+        f"{provider.url}/api/v3/sandboxes?teamId=team_test",
+        headers={"Authorization": f"Bearer {provider.key}", "Content-Type": "application/json"},
+        data=json.dumps({"projectId": "prj_test", "name": "theirs", "ports": []}).encode(),
+    )
+    urllib.request.urlopen(request, timeout=30).close()
+    gateway = make_gateway(logins={"sandbox": {"instances": "attach"}})
+    done = ssh(gateway, "true", login="sandbox=theirs")
+    assert done.returncode == 255
+    assert b"rws: UNSUPPORTED: sandbox theirs was not made to have terminals" in done.stderr
     assert only_sandbox(provider)["status"] == "running"
 
 
