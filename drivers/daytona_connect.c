@@ -22,6 +22,7 @@
 #include "drivers/daytona_control.h"
 #include "drivers/daytona_driver.h"
 #include "drivers/operation.h"
+#include "drivers/probe.h"
 
 /* ms; create and start answer within 30 s of the server's own waiting. */
 #define SLOW_TIMEOUT 60000
@@ -149,27 +150,6 @@ succeed(struct daytona_connect *connect)
 
 static void probe(struct daytona_connect *connect);
 
-/* Two lines: the directory and the user. */
-static int
-take_probe(struct driver_sandbox *sandbox, const struct driver_result *result, struct error *err)
-{
-	char *text, *end;
-
-	text = memory_text_bounded(result->output, result->output_size);
-	end = strchr(text, '\n');
-	if (text[0] != '/' || end == NULL) {
-		memory_free(text);
-		return error_set(err, ERROR_UNAVAILABLE, "it tells no directory");
-	}
-	memory_free(sandbox->directory);
-	memory_free(sandbox->user);
-	sandbox->directory = memory_text_bounded(text, (size_t)(end - text));
-	end++;
-	sandbox->user = memory_text_bounded(end, strcspn(end, "\n"));
-	memory_free(text);
-	return 0;
-}
-
 static void
 probed(void *argument, const struct driver_result *result, const struct error *reason)
 {
@@ -183,7 +163,8 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 		try_again(connect, probe);
 	} else if (reason != NULL) {
 		fail(connect, reason, "first command");
-	} else if (take_probe(connect->sandbox, result, &err) != 0) {
+	} else if (probe_read(
+		       result, &connect->sandbox->directory, &connect->sandbox->user, &err) != 0) {
 		fail(connect, &err, "first command");
 	} else {
 		succeed(connect);

@@ -20,6 +20,7 @@
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
 #include "drivers/operation.h"
+#include "drivers/probe.h"
 
 /* ms; the server itself gives up after 70 s. */
 #define START_TIMEOUT 90000
@@ -127,27 +128,6 @@ succeed(struct e2b_connect *connect)
 
 static void probe(struct e2b_connect *connect);
 
-/* Two lines: the directory and the user. */
-static int
-take_probe(struct driver_sandbox *sandbox, const struct driver_result *result, struct error *err)
-{
-	char *text, *end;
-
-	text = memory_text_bounded(result->output, result->output_size);
-	end = strchr(text, '\n');
-	if (text[0] != '/' || end == NULL) {
-		memory_free(text);
-		return error_set(err, ERROR_UNAVAILABLE, "it tells no directory");
-	}
-	memory_free(sandbox->directory);
-	memory_free(sandbox->user);
-	sandbox->directory = memory_text_bounded(text, (size_t)(end - text));
-	end++;
-	sandbox->user = memory_text_bounded(end, strcspn(end, "\n"));
-	memory_free(text);
-	return 0;
-}
-
 static void
 probed(void *argument, const struct driver_result *result, const struct error *reason)
 {
@@ -169,7 +149,7 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 		fail(connect, reason, "first command");
 		return;
 	}
-	if (take_probe(connect->sandbox, result, &err) != 0)
+	if (probe_read(result, &connect->sandbox->directory, &connect->sandbox->user, &err) != 0)
 		fail(connect, &err, "first command");
 	else
 		succeed(connect);

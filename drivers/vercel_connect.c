@@ -21,6 +21,7 @@
 #include "core/base/option.h"
 #include "core/json.h"
 #include "core/marker.h"
+#include "drivers/probe.h"
 #include "drivers/vercel_control.h"
 #include "drivers/vercel_driver.h"
 
@@ -150,30 +151,12 @@ succeed(struct vercel_connect *connect)
 	done(argument, &connected, NULL);
 }
 
-/* Two lines: the user, and the home directory for an answer that told no directory. */
-static int
-take_probe(struct driver_sandbox *sandbox, const struct driver_result *result, struct error *err)
-{
-	char *text, *end;
-
-	text = memory_text_bounded(result->output, result->output_size);
-	end = strchr(text, '\n');
-	if (end == NULL || (sandbox->directory == NULL && end[1] != '/')) {
-		memory_free(text);
-		return error_set(err, ERROR_UNAVAILABLE, "it tells no user, or no directory");
-	}
-	memory_free(sandbox->user);
-	sandbox->user = memory_text_bounded(text, (size_t)(end - text));
-	if (sandbox->directory == NULL)
-		sandbox->directory = memory_text_bounded(end + 1, strcspn(end + 1, "\n"));
-	memory_free(text);
-	return 0;
-}
-
 static void
 probed(void *argument, const struct driver_result *result, const struct error *reason)
 {
 	struct vercel_connect *connect = argument;
+	struct driver_sandbox *sandbox = connect->sandbox;
+	char *home = NULL;
 	struct error err;
 
 	connect->probe = NULL;
@@ -183,17 +166,23 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 		try_again(connect, get, (int64_t)LOOK_DELAY << (connect->probes - 1));
 	} else if (reason != NULL) {
 		fail(connect, reason, "first command");
-	} else if (take_probe(connect->sandbox, result, &err) != 0) {
+	} else if (probe_read(result, &home, &sandbox->user, &err) != 0) {
 		fail(connect, &err, "first command");
 	} else {
+		/* Where it is was told before, but by a server that does not. */
+		if (sandbox->directory == NULL) {
+			sandbox->directory = home;
+			home = NULL;
+		}
 		succeed(connect);
 	}
+	memory_free(home);
 }
 
 static void
 probe(struct vercel_connect *connect)
 {
-	char shell[] = "sh", flag[] = "-c", script[] = "id -un && printf '%s\\n' \"${HOME:-/}\"";
+	char shell[] = "sh", flag[] = "-c", script[] = "printf '%s\\n' \"${HOME:-/}\" && id -un";
 	char *argv[] = { shell, flag, script, NULL };
 
 	connect->probe = vercel_run(
@@ -325,15 +314,25 @@ deleted(void *argument, const struct http_answer *answer, const struct error *re
 	create(connect);
 }
 
-/* What cannot be resumed holds nothing any more; it only holds the name. */
+static bool
+may_delete(const struct vercel_connect *connect, const struct vercel_look *found)
+{
+	const struct settings *settings = connect->sandbox->context.settings;
+
+	return found->is_ours && settings_option(settings, "never_delete") != NULL &&
+	       !settings_boolean(settings, "never_delete");
+}
+
+/*
+ * What cannot be resumed holds nothing any more but its name. One word of that is not enough: it is
+ * deleted only when it does not run either, and its snapshots are let be.
+ */
 static void
 judge_dead(void *argument, const struct http_answer *answer, const struct error *reason)
 {
 	struct vercel_connect *connect = argument;
-	const struct settings *settings = connect->sandbox->context.settings;
 	struct vercel_look found;
 	struct error err;
-	bool may_delete;
 
 	connect->request = NULL;
 	if (reason != NULL || vercel_read_look(connect->sandbox, answer, &found, &err) != 0) {
@@ -341,14 +340,16 @@ judge_dead(void *argument, const struct http_answer *answer, const struct error 
 		    "look at a sandbox without a snapshot");
 		return;
 	}
-	may_delete = found.is_ours && settings_option(settings, "never_delete") != NULL &&
-		     !settings_boolean(settings, "never_delete");
-	vercel_look_clear(&found);
-	if (may_delete)
-		call_name(connect, "DELETE", "&deleteOrphanSnapshots=true", deleted);
-	else
+	if (found.state != VERCEL_STOPPED && found.state != VERCEL_FAILED) {
+		try_again(connect, get, LOOK_DELAY);
+	} else if (may_delete(connect, &found)) {
+		connect->is_remade = true;
+		call_name(connect, "DELETE", "", deleted);
+	} else {
 		fail_name(connect, ERROR_NOT_FOUND,
 		    "cannot be resumed, as it has no snapshot, and is not ours to be made anew");
+	}
+	vercel_look_clear(&found);
 }
 
 static void
@@ -361,13 +362,14 @@ take_refusal(
 	    connect->may_create) {
 		connect->in_doubt = false;
 		create(connect);
-	} else if (answer->status == 410 && connect->may_create && !connect->is_remade) {
-		connect->is_remade = true;
+	} else if (vercel_is_code(answer, "snapshot_not_found") && connect->may_create &&
+		   !connect->is_remade) {
+		connect->failure = *reason;
 		call_name(connect, "GET", "", judge_dead);
-	} else if (answer->status == 410) {
+	} else if (vercel_is_code(answer, "snapshot_not_found")) {
 		fail_name(
 		    connect, ERROR_NOT_FOUND, "is stopped and has no snapshot to be resumed from");
-	} else if (answer->status == 409 || answer->status == 422) {
+	} else if (answer->status == 409 || answer->status == 410 || answer->status == 422) {
 		/* It is on its way to another state. */
 		connect->failure = *reason;
 		try_again(connect, get, LOOK_DELAY);

@@ -149,6 +149,13 @@ placed(void *argument, const struct http_answer *answer, const struct error *rea
 	if (reason != NULL) {
 		err = *reason;
 		error_wrap(&err, "make a terminal");
+		/* One that somebody else made, with neither its command line nor ours. */
+		if (answer->status == 400) {
+			err.code = ERROR_UNSUPPORTED;
+			error_wrap(&err,
+			    "sandbox %s was not made to have terminals, which commands need",
+			    terminal->pool->sandbox->name);
+		}
 		if (vercel_is_suspicious(answer)) {
 			err.code = ERROR_UNAVAILABLE;
 			vercel_life_check(terminal->pool->sandbox);

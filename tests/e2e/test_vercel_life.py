@@ -4,6 +4,7 @@
 import base64
 import json
 import time
+import urllib.request
 
 import pytest
 from clients import ssh, ssh_start
@@ -166,6 +167,21 @@ def test_a_sandbox_is_attached_to_by_its_name_and_kept(make_gateway, provider):
     assert only_sandbox(provider)["status"] == "running"
 
 
+def test_a_sandbox_of_others_without_terminals_is_told_as_such(make_gateway, provider):
+    """Vercel's own command line asks for them too, when it makes a sandbox; its SDK does not."""
+    request = urllib.request.Request(
+        f"{provider.url}/api/v3/sandboxes?teamId=team_test",
+        headers={"Authorization": f"Bearer {provider.key}", "Content-Type": "application/json"},
+        data=json.dumps({"projectId": "prj_test", "name": "theirs", "ports": []}).encode(),
+    )
+    urllib.request.urlopen(request, timeout=30).close()
+    gateway = make_gateway(logins={"sandbox": {"instances": "attach"}})
+    done = ssh(gateway, "true", login="sandbox=theirs")
+    assert done.returncode == 255
+    assert b"rws: UNSUPPORTED: sandbox theirs was not made to have terminals" in done.stderr
+    assert only_sandbox(provider)["status"] == "running"
+
+
 def test_an_unknown_sandbox_is_one_line(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"instances": "attach"}})
     done = ssh(gateway, "true", login="sandbox=nosuch")
@@ -193,6 +209,18 @@ def test_what_has_no_snapshot_is_not_deleted_when_it_is_not_ours(make_gateway, p
     assert done.returncode == 255
     assert b"mine cannot be resumed, as it has no snapshot, and is not ours" in done.stderr
     assert only_sandbox(provider)["name"] == "mine"
+
+
+@pytest.mark.parametrize("error", ["snapshot_not_found", "sandbox_stopped"])
+def test_one_wrong_word_does_not_cost_a_sandbox_its_files(make_gateway, provider, error):
+    first = make_gateway(options={"gateway": "gw-1"}, logins={"sandbox": {"name": "mine", "on_dispose": "keep"}})
+    assert ssh(first, "echo here >file").returncode == 0
+    first.stop()
+    provider.fault("/sandboxes/mine$", {"error": error}, method="GET")
+    second = make_gateway(options={"gateway": "gw-1"}, logins={"sandbox": {"name": "mine"}})
+    assert ssh(second, "cat file").stdout == b"here\n"
+    assert provider.struck() == 1
+    assert not [one for one in provider.requests() if one["method"] == "DELETE"]
 
 
 def test_a_slow_start_is_waited_for_and_told(make_gateway, provider):
