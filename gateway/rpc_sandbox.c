@@ -129,7 +129,7 @@ tell_info(struct request *request)
 	json_put_text(result, "shell", workspace_shell(workspace));
 	json_put_boolean(result, "busy", workspace_busy(workspace));
 	workspace_describe(workspace, &report);
-	json_put_number(result, "sessions", link_count(request->call->rpc->worker));
+	json_put_number(result, "sessions", request->call->rpc->worker->link_count);
 	json_put_number(result, "commands", report.commands);
 	worker_report_free(&report);
 	json_put_text(result, "version", RWSD_VERSION);

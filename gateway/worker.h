@@ -26,7 +26,8 @@ struct worker {
 	struct workspace *workspace;
 	struct settings *settings;
 	struct link *links; /* the sessions attached to it */
-	struct job *jobs;   /* what exec started; rpc_job.c */
+	unsigned link_count;
+	struct job *jobs; /* what exec started; rpc_job.c */
 	uint32_t last_job;
 	struct act *acts;  /* what the operator asked for; worker_admin.c */
 	int64_t last_used; /* s of the epoch: when a session last came or went */
@@ -34,8 +35,6 @@ struct worker {
 
 /* worker_link.c: a session's end of the worker; takes over attach->fd and the restrictions. */
 void link_open(struct worker *worker, struct worker_attach *attach);
-/* How many there are. */
-unsigned link_count(const struct worker *worker);
 /* Closes all; their commands are ended. */
 void link_close_all(struct worker *worker);
 

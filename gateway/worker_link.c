@@ -387,6 +387,7 @@ close_link(struct link *link)
 	for (place = &worker->links; *place != link; place = &(*place)->next)
 		continue;
 	*place = link->next;
+	worker->link_count--;
 	while (link->entries != NULL)
 		remove_entry(link->entries);
 	link_files_free(link->files);
@@ -422,19 +423,8 @@ link_open(struct worker *worker, struct worker_attach *attach)
 	link->files = link_files_new(worker, link->peer, &link->restrictions);
 	link->next = worker->links;
 	worker->links = link;
+	worker->link_count++;
 	worker_links_changed(worker);
-}
-
-unsigned
-link_count(const struct worker *worker)
-{
-	const struct link *link;
-	unsigned count;
-
-	count = 0;
-	for (link = worker->links; link != NULL; link = link->next)
-		count++;
-	return count;
 }
 
 void
