@@ -74,6 +74,7 @@ struct driver_connected {
 	const char *user;      /* as whom commands run, or NULL */
 	bool created;          /* by this call: on_dispose's default depends on it */
 	bool started;          /* it was stopped and this call started it */
+	bool attached;         /* an option of the login names it: it is not ours */
 };
 
 enum driver_release {
