@@ -43,11 +43,11 @@ struct vercel_connect {
 	driver_connected_fn *done;
 	void *argument;
 	bool may_create;
-	bool is_named;  /* by the option: whoever made it, it is the one */
-	char *name;     /* to get */
-	bool adopted;   /* name is from the list: it may be gone meanwhile */
-	bool in_doubt;  /* a create was sent, and whether name is its work is not known */
-	bool is_remade; /* what had no snapshot was deleted, once */
+	bool may_remake; /* what is of no use any more, without telling */
+	bool is_named;   /* by the option: whoever made it, it is the one */
+	char *name;      /* to get */
+	bool adopted;    /* name is from the list: it may be gone meanwhile */
+	bool in_doubt;   /* a create was sent, and whether name is its work is not known */
 	bool created, started;
 	unsigned pages, creates, probes;
 	struct http_request *request;
@@ -147,6 +147,7 @@ succeed(struct vercel_connect *connect)
 	connected.user = sandbox->user;
 	connected.created = connect->created;
 	connected.started = connect->started;
+	connected.attached = connect->is_named;
 	free_connect(connect);
 	done(argument, &connected, NULL);
 }
@@ -343,7 +344,7 @@ judge_dead(void *argument, const struct http_answer *answer, const struct error 
 	if (found.state != VERCEL_STOPPED && found.state != VERCEL_FAILED) {
 		try_again(connect, get, LOOK_DELAY);
 	} else if (may_delete(connect, &found)) {
-		connect->is_remade = true;
+		connect->may_remake = false;
 		call_name(connect, "DELETE", "", deleted);
 	} else {
 		fail_name(connect, ERROR_NOT_FOUND,
@@ -362,8 +363,7 @@ take_refusal(
 	    connect->may_create) {
 		connect->in_doubt = false;
 		create(connect);
-	} else if (vercel_is_code(answer, "snapshot_not_found") && connect->may_create &&
-		   !connect->is_remade) {
+	} else if (vercel_is_code(answer, "snapshot_not_found") && connect->may_remake) {
 		connect->failure = *reason;
 		call_name(connect, "GET", "", judge_dead);
 	} else if (vercel_is_code(answer, "snapshot_not_found")) {
@@ -567,6 +567,7 @@ vercel_connect(struct driver_sandbox *sandbox, const struct driver_target *targe
 	connect->done = done;
 	connect->argument = argument;
 	connect->may_create = target->may_create;
+	connect->may_remake = target->may_create && target->id == NULL;
 	connect->soon = loop_timer_new(sandbox->context.loop, soon_expired, connect);
 	connect->again = loop_timer_new(sandbox->context.loop, again_expired, connect);
 	connect->deadline = loop_timer_new(sandbox->context.loop, deadline_expired, connect);
