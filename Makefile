@@ -128,7 +128,7 @@ run: deps ## start a gateway for yourself on 127.0.0.1:PORT (2222)
 # Each of these ends in the line "N passed, N failed".
 # The sanitizer suite has a target of its own until it has been green with every driver on a quiet machine.
 check: deps-test ## install what the tests need and run all of them
-	@tests/run lint build unit fuzz fakes e2e
+	@LINT=quick tests/run lint build unit fuzz fakes e2e
 test: ## unit tests and the fuzz targets' corpora
 	@tests/run build unit fuzz
 e2e: ## real clients against a real gateway

@@ -292,6 +292,9 @@ statvfs_and_names_tell_of_the_system(void **state)
 	assert_null(subject->reply.names[3]);
 }
 
+/* How often to look whether the sweep, which is done before the second request, was done. */
+#define SWEEP_LOOKS 10000
+
 /*
  * The notes of all workspaces of a user may share a directory, so their names carry that of the
  * test's own: it must not matter to others, nor they to it.
@@ -303,6 +306,7 @@ leftovers_go_once_they_are_old(void **state)
 	struct file_request request;
 	struct error err;
 	char *lines, *old, *tag;
+	unsigned i;
 
 	subject_prepare(subject,
 	    "tag=$(basename $(dirname $PWD)); notes=/tmp/.rws-$(id -u); mkdir -p -m 700 $notes; "
@@ -318,8 +322,9 @@ leftovers_go_once_they_are_old(void **state)
 	assert_int_equal(settings_set(subject->settings, "leftover_age", "1h", &err), 0);
 	/* The first request starts the server, which sweeps before it serves the next. */
 	assert_int_equal(subject_try(subject, FILE_STAT, ".", 0), 0);
-	while (subject_try(subject, FILE_STAT, old, 0) == 0)
+	for (i = 0; i < SWEEP_LOOKS && subject_try(subject, FILE_STAT, old, 0) == 0; i++)
 		continue;
+	assert_true(i < SWEEP_LOOKS);
 	request = subject_request(FILE_LIST, ".");
 	request.flags = FILE_HIDDEN;
 	subject_expect_list(subject, request, lines);
