@@ -9,6 +9,7 @@
 #include "core/base/option.h"
 #include "core/json.h"
 #include "drivers/kinds.h"
+#include "drivers/others.h"
 #include "drivers/vercel.h"
 #include "drivers/vercel_control.h"
 #include "drivers/vercel_driver.h"
@@ -150,6 +151,7 @@ begin_release(void *argument)
 	struct driver_sandbox *sandbox = argument;
 
 	vercel_connect_cancel(sandbox);
+	others_cancel(&sandbox->others);
 	terminal_pool_drop_spares(&sandbox->terminals);
 	if (sandbox->release == DRIVER_KEEP || sandbox->session == NULL) {
 		/* What is not asked for by now is not asked for at all: we are closed next. */
@@ -225,6 +227,7 @@ vercel_close(struct driver_sandbox *sandbox)
 {
 	sandbox->is_closing = true;
 	vercel_connect_cancel(sandbox);
+	others_cancel(&sandbox->others);
 	terminal_pool_close(&sandbox->terminals);
 	operation_cancel_all(&sandbox->operations);
 	http_cancel(sandbox->releasing);
@@ -269,4 +272,5 @@ const struct driver driver_vercel = {
 	.resize = terminal_stream_resize,
 	.signal = terminal_stream_signal,
 	.close_stream = terminal_stream_close,
+	.release_others = vercel_release_others,
 };

@@ -256,6 +256,38 @@ vercel_find_ours(const struct driver_sandbox *sandbox, const struct http_answer 
 	return 0;
 }
 
+int
+vercel_list_others(const struct driver_sandbox *sandbox, const struct http_answer *answer,
+    bool destroys, char ***ids, size_t *count, char **cursor, struct error *err)
+{
+	struct json_object *object, *list, *entry;
+	const char *name, *id, *text;
+	bool is_running;
+	size_t i;
+
+	if (sandbox->name == NULL || sandbox->is_lost)
+		return error_set(err, ERROR_UNAVAILABLE, "the sandbox is lost");
+	object = read_object(answer, err);
+	if (object == NULL)
+		return error_wrap(err, "the list of sandboxes");
+	*ids = memory_zeroed(1, sizeof(**ids));
+	list = json_member(object, "sandboxes", json_type_array);
+	for (i = 0; list != NULL && i < json_object_array_length(list); i++) {
+		entry = json_object_array_get_idx(list, i);
+		name = json_text(entry, "name");
+		id = destroys ? name : json_text(entry, "currentSessionId");
+		is_running = read_state(json_text(entry, "status")) == VERCEL_RUNNING;
+		if (is_ours(sandbox, entry) && name != NULL && id != NULL &&
+		    strcmp(name, sandbox->name) != 0 && (destroys || is_running))
+			*ids = memory_list_add(*ids, (*count)++, id);
+	}
+	text = json_text(json_member(object, "pagination", json_type_object), "next");
+	if (text != NULL)
+		*cursor = memory_text(text);
+	json_object_put(object);
+	return 0;
+}
+
 static char *
 copy_text(const struct json_object *object, const char *name)
 {

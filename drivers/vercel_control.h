@@ -38,6 +38,10 @@ char *vercel_list_query(const struct driver_sandbox *sandbox, const char *cursor
 int vercel_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer,
     char **name, char **cursor, struct error *err);
 
+/* As the read of struct others_kind: names to destroy, or the sessions to stop. */
+int vercel_list_others(const struct driver_sandbox *sandbox, const struct http_answer *answer,
+    bool destroys, char ***ids, size_t *count, char **cursor, struct error *err);
+
 /* What an answer with a session in it says; free it with vercel_look_clear. */
 struct vercel_look {
 	char *name; /* of the sandbox; NULL when the answer has none */

@@ -25,6 +25,7 @@
 
 struct json_object;
 struct loop_timer;
+struct others;
 struct vercel_connect;
 struct vercel_look;
 
@@ -63,6 +64,7 @@ struct driver_sandbox {
 	struct http_request *extending, *checking;
 	struct waiting waiting; /* for the outcome of extend */
 
+	struct others *others; /* a release of others under way */
 	struct terminal_pool terminals;
 	struct driver_operation *operations;
 };
@@ -119,6 +121,10 @@ void vercel_extend(struct driver_sandbox *sandbox, driver_done_fn *done, void *a
 /* Something went wrong on the way to the sandbox: asks what became of it, and says so if it is
  * lost. */
 void vercel_life_check(struct driver_sandbox *sandbox);
+
+/* vercel_others.c: the interface's release_others. */
+void vercel_release_others(
+    struct driver_sandbox *sandbox, enum driver_release how, driver_done_fn *done, void *argument);
 
 /* vercel_pty.c */
 extern const struct terminal_kind vercel_pty;
