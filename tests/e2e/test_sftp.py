@@ -375,13 +375,14 @@ def test_a_killed_write_leaves_the_old_file(gateways, backend, victim, tmp_path)
     gateway = make_files_gateway(backend, leftover_age="1s")
     gateways.append(gateway)
     gateway.start()
-    remote(gateway, "echo old >f")
+    # A directory of its own: in some homes the provider keeps things too.
+    remote(gateway, "mkdir d; echo old >d/f")
     client = open_sftp(gateway)
     session = client.__enter__()
-    file = session.open("f", "w")
+    file = session.open("d/f", "w")
     file.write(b"torn" * 100_000)
     file.flush()
-    new = session.open("new", "w")
+    new = session.open("d/new", "w")
     new.write(b"torn")
     new.flush()
     if victim == "client":
@@ -390,15 +391,14 @@ def test_a_killed_write_leaves_the_old_file(gateways, backend, victim, tmp_path)
         for pid in gateway.pids(victim, "sandbox"):
             os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not gateway.pids("session", "sandbox"), what="the session's end")
-    # Daytona has a directory of its own there.
-    assert remote(gateway, "cat f; ls -A -I .daytona") == "old\nf\n"
+    assert remote(gateway, "cat d/f; ls -A d") == "old\nf\n"
     with open_sftp(gateway) as again:
-        again.open("f", "w").write("new")
+        again.open("d/f", "w").write("new")
         wait_until(
-            lambda: remote(gateway, "find . /tmp/.rws-* -type f ! -path '*/agent-*'") == "./f\n",
+            lambda: remote(gateway, "find d /tmp/.rws-* -type f ! -path '*/agent-*' 2>/dev/null") == "d/f\n",
             what="the sweep",
         )
-    assert remote(gateway, "cat f") == "new"
+    assert remote(gateway, "cat d/f") == "new"
 
 
 def test_forced_commands_and_internal_sftp(gateways):
