@@ -175,12 +175,15 @@ death_by_signal_is_told_by_its_number(void **state)
 	}
 }
 
+/* Signals 32 and 33 are the C library's own: its posix_spawn, which make uses, leaves them ignored. */
 static void
 signals_start_out_as_in_a_fresh_process(void **state)
 {
 	(void)state;
-	contract_check(&contract, "grep -E '^Sig(Blk|Ign)' /proc/self/status | tr -d '\\t'; umask",
-	    0, "SigBlk:0000000000000000\nSigIgn:0000000000000000\n0022\n");
+	contract_check(&contract,
+	    "cat /proc/self/status | while read -r name mask; do case $name in SigBlk: | SigIgn:) "
+	    "echo $name$((0x$mask & ~0x180000000)) ;; esac; done; umask",
+	    0, "SigBlk:0\nSigIgn:0\n0022\n");
 }
 
 static void
