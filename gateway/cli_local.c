@@ -135,7 +135,7 @@ find_daemon(const char *name)
 static void
 check_daemons(void)
 {
-	static const char *const names[] = { "rwsd", "rwsd-worker" };
+	static const char *const names[] = { "rwsd", "rwsd-worker", "rwsd-records" };
 	char *path;
 	size_t i;
 
