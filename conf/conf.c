@@ -69,20 +69,33 @@ conf_entry_find(const struct conf *conf, size_t login, const char *option, size_
 	return found;
 }
 
-char *
-conf_login_origin(const struct conf *conf, size_t index, const char *option, size_t entry)
+/* Where an entry stands, or without one the value of an option that has no entry; a new text. */
+static char *
+origin(const struct conf *conf, const struct conf_entry *found, const struct settings *settings,
+    const char *option)
 {
-	const struct conf_entry *found;
 	const struct option *row;
 
-	found = conf_entry_find(conf, index, option, entry);
 	if (found != NULL && found->line == 0)
 		return memory_text("-o");
 	if (found != NULL)
 		return memory_text_format("%s:%u", conf->file.path, found->line);
-	row = settings_option(conf_login(conf, index), option);
-	if (row != NULL && row->environment != NULL &&
-	    settings_has(conf_login(conf, index), option))
+	row = settings_option(settings, option);
+	if (row != NULL && row->environment != NULL && settings_has(settings, option))
 		return memory_text(row->environment);
 	return memory_text(conf->file.path);
+}
+
+char *
+conf_global_origin(const struct conf *conf, const char *option)
+{
+	return origin(
+	    conf, conf_block_find(&conf->file.blocks[0], option, 0), conf_global(conf), option);
+}
+
+char *
+conf_login_origin(const struct conf *conf, size_t index, const char *option, size_t entry)
+{
+	return origin(
+	    conf, conf_entry_find(conf, index, option, entry), conf_login(conf, index), option);
 }

@@ -82,4 +82,7 @@ int conf_login_find(const struct conf *conf, const char *name);
  */
 char *conf_login_origin(const struct conf *conf, size_t index, const char *option, size_t entry);
 
+/* The same for the global part; for the first entry of a list. */
+char *conf_global_origin(const struct conf *conf, const char *option);
+
 #endif

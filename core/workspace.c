@@ -307,9 +307,10 @@ soon_expired(void *argument)
 }
 
 struct workspace *
-workspace_new(const struct workspace_setup *setup, struct error *err)
+workspace_new(const struct workspace_setup *setup)
 {
 	struct workspace *workspace;
+	struct error err;
 
 	workspace = memory_zeroed(1, sizeof(*workspace));
 	workspace->setup = *setup;
@@ -318,11 +319,17 @@ workspace_new(const struct workspace_setup *setup, struct error *err)
 	workspace->deadline = loop_timer_new(setup->loop, deadline_expired, workspace);
 	workspace->settle = loop_timer_new(setup->loop, workspace_settle_expired, workspace);
 	workspace->files = files_new(workspace);
-	if (open_driver(workspace, err) != 0) {
-		workspace_free(workspace);
-		return NULL;
-	}
+	/* One that refuses its options is opened again for who comes, and that one is told the reason. */
+	if (open_driver(workspace, &err) != 0)
+		log_debug("workspace %s: %s", setup->name, err.message);
 	return workspace;
+}
+
+bool
+workspace_was_reached(const struct workspace *workspace)
+{
+	return workspace->stage != WORKSPACE_CLOSED || workspace->root != NULL ||
+	       workspace->lost != NULL;
 }
 
 void

@@ -51,8 +51,11 @@ struct workspace_setup {
 	void *records_argument;
 };
 
-/* Checks the driver's settings; connects nothing yet. */
-struct workspace *workspace_new(const struct workspace_setup *setup, struct error *err);
+/* Connects nothing yet. What is wrong with the driver's settings is told to those who use it. */
+struct workspace *workspace_new(const struct workspace_setup *setup);
+
+/* Has there been a sandbox behind it, or been found to be gone? If not, it holds nothing worth keeping. */
+bool workspace_was_reached(const struct workspace *workspace);
 
 /* Frees everything; commands must be gone or are dropped without a word. */
 void workspace_free(struct workspace *workspace);

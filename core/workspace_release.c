@@ -56,6 +56,10 @@ released(void *argument, const struct error *err)
 	struct workspace *workspace = argument;
 	const struct workspace_records *records = workspace->setup.records;
 
+	if (err == NULL && workspace->release != DRIVER_KEEP)
+		log_info("workspace %s: sandbox %s is %s", workspace->setup.name,
+		    workspace->id == NULL ? "(none)" : workspace->id,
+		    workspace->release == DRIVER_DESTROY ? "deleted" : "stopped");
 	if (records != NULL && workspace->was_granted)
 		records->released(
 		    workspace->setup.records_argument, describe_outcome(workspace->release, err));

@@ -29,7 +29,7 @@ cli_help(FILE *file)
 	(void)fputs(
 	    "usage: rws OPERATION LOGIN@GATEWAY [OPTION...] [WORD...] [-- SSH-ARGUMENT...]\n"
 	    "       rws LOGIN@GATEWAY OPERATION ...\n"
-	    "       rws ssh-config LOGIN@GATEWAY | rws doctor | rws completion bash|zsh|fish\n"
+	    "       rws ssh-config LOGIN@GATEWAY[:PORT] | rws doctor | rws completion bash|zsh|fish\n"
 	    "       rws admin [OPTION...] COMMAND\n"
 	    "       rws help [OPERATION]\n\n",
 	    file);

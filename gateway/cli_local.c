@@ -29,7 +29,8 @@ cli_ssh_config(const char *destination)
 
 	host = strchr(destination, '@');
 	if (host == NULL || host == destination || host[1] == '\0') {
-		(void)fputs("rws: INVALID: ssh-config needs LOGIN@GATEWAY\n", stderr);
+		(void)fputs(
+		    "rws: INVALID: ssh-config takes LOGIN@GATEWAY or LOGIN@GATEWAY:PORT\n", stderr);
 		return error_kind(ERROR_INVALID)->exit_status;
 	}
 	colon = strchr(host, ':');
@@ -135,7 +136,7 @@ find_daemon(const char *name)
 static void
 check_daemons(void)
 {
-	static const char *const names[] = { "rwsd", "rwsd-worker" };
+	static const char *const names[] = { "rwsd", "rwsd-worker", "rwsd-records" };
 	char *path;
 	size_t i;
 

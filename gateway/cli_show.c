@@ -369,5 +369,6 @@ cli_show(const struct cli *cli, struct json_object *result)
 				cli_show_field(cli, field, result);
 	}
 	if (strcmp(name, "exec") != 0 && json_get_boolean(result, "truncated", false))
-		(void)fputs("rws: there is more\n", stderr);
+		(void)fprintf(stderr, "rws: %s\n",
+		    strcmp(name, "read") == 0 ? "this is a part of the file" : "there is more");
 }

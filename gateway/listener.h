@@ -5,12 +5,16 @@
 
 struct conf;
 struct error;
+struct settings;
 
 /* conf_load with the drivers of this build. */
 struct conf *listener_load_conf(const char *path, char *const *overrides, struct error *err);
 
-/* conf_check, and whether each inline key is one. */
+/* conf_check, whether each inline key is one, and whether libssh has the algorithms. */
 int listener_check_conf(const struct conf *conf, struct error *err);
+
+/* The entries of a list option as one new text with commas, or NULL: how libssh wants algorithms. */
+char *listener_join_list(const struct settings *settings, const char *name);
 
 /*
  * Entry of the process, with a checked configuration that it takes over; path and overrides are

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Reads the configuration with the options of the drivers of this build, and checks what conf/
- * cannot: whether the keys that it names are keys.
+ * cannot: whether the keys that it names are keys, and whether libssh has the algorithms.
  */
+#include <libssh/server.h>
 #include <string.h>
 
 #include "conf/conf.h"
@@ -50,6 +51,35 @@ check_key(const struct conf *conf, size_t login, size_t entry, const char *line,
 	return -1;
 }
 
+char *
+listener_join_list(const struct settings *settings, const char *name)
+{
+	char *const *list, *joined, *longer;
+	size_t i;
+
+	list = settings_list(settings, name);
+	joined = NULL;
+	for (i = 0; list[i] != NULL; i++) {
+		longer = joined == NULL ? memory_text(list[i])
+					: memory_text_format("%s,%s", joined, list[i]);
+		memory_free(joined);
+		joined = longer;
+	}
+	return joined;
+}
+
+/* Puts in front of a message where the option of the global part stands; -1. */
+static int
+blame_global(const struct conf *conf, const char *option, struct error *err)
+{
+	char *origin;
+
+	origin = conf_global_origin(conf, option);
+	error_wrap(err, "%s: %s", origin, option);
+	memory_free(origin);
+	return -1;
+}
+
 /* Not what it says: it may hold a password. */
 static int
 check_database(const struct conf *conf, struct error *err)
@@ -59,8 +89,41 @@ check_database(const struct conf *conf, struct error *err)
 	if (database == NULL || strncmp(database, "postgresql://", 13) == 0 ||
 	    strncmp(database, "postgres://", 11) == 0)
 		return 0;
-	return error_set(
-	    err, ERROR_INVALID, "state_database: not a URL that begins with postgresql://");
+	error_set(err, ERROR_INVALID, "not a URL that begins with postgresql://");
+	return blame_global(conf, "state_database", err);
+}
+
+/* As the sessions will ask it: one that refuses what it is given could serve nobody, nor its successors. */
+static int
+check_algorithms(const struct conf *conf, struct error *err)
+{
+	static const struct {
+		const char *option;
+		enum ssh_bind_options_e kind;
+	} lists[] = {
+		{ "ciphers", SSH_BIND_OPTIONS_CIPHERS_C_S },
+		{ "kex", SSH_BIND_OPTIONS_KEY_EXCHANGE },
+		{ "macs", SSH_BIND_OPTIONS_HMAC_C_S },
+	};
+	char *text;
+	ssh_bind bind;
+	size_t i;
+	int result;
+
+	bind = ssh_bind_new();
+	if (bind == NULL)
+		return error_set(err, ERROR_UNAVAILABLE, "libssh has no memory");
+	result = 0;
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]) && result == 0; i++) {
+		text = listener_join_list(conf_global(conf), lists[i].option);
+		if (text != NULL && ssh_bind_options_set(bind, lists[i].kind, text) != SSH_OK) {
+			error_set(err, ERROR_INVALID, "libssh knows none of: %s", text);
+			result = blame_global(conf, lists[i].option, err);
+		}
+		memory_free(text);
+	}
+	ssh_bind_free(bind);
+	return result;
 }
 
 int
@@ -69,7 +132,8 @@ listener_check_conf(const struct conf *conf, struct error *err)
 	char *const *keys;
 	size_t login, entry;
 
-	if (conf_check(conf, err) != 0 || check_database(conf, err) != 0)
+	if (conf_check(conf, err) != 0 || check_database(conf, err) != 0 ||
+	    check_algorithms(conf, err) != 0)
 		return -1;
 	for (login = 0; login < conf_login_count(conf); login++) {
 		keys = settings_list(conf_login(conf, login), "key");

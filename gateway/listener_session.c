@@ -17,27 +17,10 @@
 #include "core/base/message.h"
 #include "core/base/option.h"
 #include "core/base/peer.h"
+#include "gateway/listener.h"
 #include "gateway/listener_admin.h"
 #include "gateway/listener_state.h"
 #include "keys/hostkey.h"
-
-/* The entries of a list option as one text with commas, or NULL: how libssh wants algorithms. */
-static char *
-join_list(const struct settings *settings, const char *name)
-{
-	char *const *list, *joined, *longer;
-	size_t i;
-
-	list = settings_list(settings, name);
-	joined = NULL;
-	for (i = 0; list[i] != NULL; i++) {
-		longer = joined == NULL ? memory_text(list[i])
-					: memory_text_format("%s,%s", joined, list[i]);
-		memory_free(joined);
-		joined = longer;
-	}
-	return joined;
-}
 
 static void
 send_start(struct listener *listener, struct peer *peer)
@@ -48,9 +31,9 @@ send_start(struct listener *listener, struct peer *peer)
 	const char *banner;
 
 	banner = settings_text(settings, "banner");
-	start.ciphers = join_list(settings, "ciphers");
-	start.kex = join_list(settings, "kex");
-	start.macs = join_list(settings, "macs");
+	start.ciphers = listener_join_list(settings, "ciphers");
+	start.kex = listener_join_list(settings, "kex");
+	start.macs = listener_join_list(settings, "macs");
 	start.banner = banner == NULL ? NULL : memory_text(banner);
 	start.login_grace = (uint32_t)settings_number(settings, "login_grace_time");
 	start.max_auth_tries = (uint32_t)settings_number(settings, "max_auth_tries");

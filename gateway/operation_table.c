@@ -235,7 +235,9 @@ static const struct operation_field list_parameters[] = {
 	    "List what is in its directories as well."),
 	DEFAULT("include_hidden", OPERATION_BOOLEAN, "false", "List names that begin with a dot."),
 	FIELD("skip_dirs", OPERATION_LIST, false, "Names of directories to list but not to enter."),
-	FIELD("glob", OPERATION_TEXT, false, "Only paths that match: *.c, src/**/*.{c,h}."),
+	FIELD("glob", OPERATION_TEXT, false,
+	    "Only paths that match: *.c in the directory itself, **/*.c at any depth, "
+	    "src/**/*.{c,h}."),
 	BOUNDED(
 	    "limit", OPERATION_NUMBER, 1, 100000, "1000", "Entries at most, cut after sorting."),
 	END,

@@ -93,7 +93,8 @@ run_local(char **words)
 	if (strcmp(words[0], "doctor") == 0)
 		return cli_doctor();
 	if (strcmp(words[0], "ssh-config") == 0)
-		return cli_ssh_config(words[1] == NULL ? "" : words[1]);
+		/* Arguments for ssh would be left out of the block. */
+		return cli_ssh_config(words[1] == NULL || words[2] != NULL ? "" : words[1]);
 	if (strcmp(words[0], "completion") != 0)
 		return -1;
 	if (words[1] != NULL && cli_completion(words[1]) == 0)

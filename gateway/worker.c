@@ -41,6 +41,10 @@
 
 /* ms for the provider to take the sandbox back, before the process ends all the same. */
 #define RELEASE_WAIT 90000
+/* ms after its last user that a worker goes which never got to a sandbox. */
+#define UNREACHED_WAIT 1000
+/* ms until the end is offered again that the listener did not take. */
+#define OFFER_AGAIN 10000
 
 enum worker_stage {
 	WORKER_EMPTY = 1,
@@ -98,6 +102,9 @@ idle_expired(void *argument)
 {
 	(void)argument;
 	worker_offer_end(&worker);
+	/* The listener may not know yet that the last session has left us, and then does not take the offer. */
+	if (worker.links == NULL && worker.acts == NULL && state.stage == WORKER_SERVING)
+		loop_timer_start(state.idle, OFFER_AGAIN);
 }
 
 void
@@ -127,6 +134,19 @@ worker_tell_listener(struct message *message)
 		message_free(message);
 }
 
+/*
+ * One that never got to a sandbox, for a wrong key maybe, makes room soon: whoever comes next has a worker
+ * with the configuration of then.
+ */
+static int64_t
+idle_time(const struct worker *self)
+{
+	int64_t time = settings_number(self->settings, "idle_timeout");
+
+	return time > UNREACHED_WAIT && !workspace_was_reached(self->workspace) ? UNREACHED_WAIT
+										: time;
+}
+
 void
 worker_links_changed(struct worker *self)
 {
@@ -139,7 +159,7 @@ worker_links_changed(struct worker *self)
 	else if (state.listener == NULL)
 		leave(false);
 	else
-		loop_timer_start(state.idle, settings_number(self->settings, "idle_timeout"));
+		loop_timer_start(state.idle, idle_time(self));
 }
 
 /* The rights that the driver's work needs and no more. */
@@ -175,8 +195,8 @@ configure(struct message *message, struct error *err)
 	setup.instance = state.configure.instance;
 	setup.directory = state.configure.directory;
 	setup.records = &worker_records;
-	worker.workspace = workspace_new(&setup, err);
-	return worker.workspace == NULL ? -1 : 0;
+	worker.workspace = workspace_new(&setup);
+	return 0;
 }
 
 /* We are here for what a worker before us left behind, and maybe for nobody else. */

@@ -80,6 +80,7 @@ def test_without_a_key_the_reason_is_told(make_gateway, provider, monkeypatch):
     gateway = make_gateway()
     done = ssh(gateway, "true")
     assert done.returncode == 255
+    assert b"rws: INVALID: e2b: there is no api_key, and no E2B_API_KEY either" in done.stderr
     gateway.wait_log("there is no api_key, and no E2B_API_KEY either")
 
 

@@ -248,7 +248,7 @@ def test_ssh_config_is_understood_by_ssh(tmp_path):
 def test_doctor_looks_at_the_installation():
     done = local("doctor")
     assert done.returncode == 0, done.stdout
-    for what in ("ssh client", "rwsd", "rwsd-worker", "bubblewrap", "user namespaces"):
+    for what in ("ssh client", "rwsd", "rwsd-worker", "rwsd-records", "bubblewrap", "user namespaces"):
         assert re.search(rf"^ok +{what}", done.stdout, re.M)
 
 

@@ -114,7 +114,7 @@ subject_open(struct subject *subject, const char *backend)
 	setup.login = setup.name = "test";
 	setup.instance = "test";
 	setup.directory = subject->state;
-	subject->workspace = workspace_new(&setup, &err);
+	subject->workspace = workspace_new(&setup);
 	assert_non_null(subject->workspace);
 }
 

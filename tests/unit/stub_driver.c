@@ -245,7 +245,7 @@ stub_worker_open(struct worker *worker)
 	setup.login = setup.name = "stub";
 	setup.instance = "test stub";
 	setup.directory = -1;
-	worker->workspace = worker->loop == NULL ? NULL : workspace_new(&setup, &err);
+	worker->workspace = worker->loop == NULL ? NULL : workspace_new(&setup);
 	if (worker->workspace == NULL)
 		abort();
 }

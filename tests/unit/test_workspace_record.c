@@ -241,7 +241,6 @@ static void
 open_workspace(const char *name)
 {
 	struct workspace_setup setup = { 0 };
-	struct error err;
 
 	setup.loop = fixture.loop;
 	setup.driver = &fake;
@@ -251,7 +250,7 @@ open_workspace(const char *name)
 	setup.instance = "gw/agent";
 	setup.directory = -1;
 	setup.records = &records;
-	fixture.workspace = workspace_new(&setup, &err);
+	fixture.workspace = workspace_new(&setup);
 	assert_non_null(fixture.workspace);
 }
 
