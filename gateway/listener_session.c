@@ -13,6 +13,7 @@
 #include "core/admin_protocol.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/message.h"
 #include "core/base/option.h"
@@ -21,6 +22,9 @@
 #include "gateway/listener_admin.h"
 #include "gateway/listener_state.h"
 #include "keys/hostkey.h"
+
+/* ms */
+#define SPARE_PAUSE 1000
 
 static void
 send_start(struct listener *listener, struct peer *peer)
@@ -86,6 +90,18 @@ static const struct peer_rule session_rules[] = {
 	{ 0, NULL, 0, NULL },
 };
 
+/*
+ * The process is gone, or as good as. Where spares end by themselves the next ones would too: until
+ * SPARE_PAUSE is over, sessions are started only for connections that are there.
+ */
+static void
+lose_session(struct session_entry *session)
+{
+	if (session->spare)
+		session->listener->spares_again = loop_now() + SPARE_PAUSE;
+	listener_end_session(session);
+}
+
 static void
 session_closed(void *argument, const struct error *err)
 {
@@ -93,7 +109,7 @@ session_closed(void *argument, const struct error *err)
 
 	if (err->code == ERROR_INVALID)
 		log_error("session %ld: %s", (long)session->pid, err->message);
-	listener_end_session(session);
+	lose_session(session);
 }
 
 static const struct peer_events session_events = { session_rules, session_closed, NULL };
@@ -150,6 +166,8 @@ listener_fill_spares(struct listener *listener)
 	unsigned wanted;
 
 	wanted = (unsigned)settings_number(conf_global(listener->conf), "spare_sessions");
+	if (loop_now() < listener->spares_again)
+		return;
 	while (!listener->draining && listener->spares < wanted)
 		if (start_spare(listener) == NULL)
 			break;
@@ -261,7 +279,7 @@ listener_session_exited(struct listener *listener, pid_t pid)
 
 	for (session = listener->sessions; session != NULL; session = session->next) {
 		if (session->pid == pid) {
-			listener_end_session(session);
+			lose_session(session);
 			return true;
 		}
 	}

@@ -86,6 +86,7 @@ struct listener {
 
 	struct session_entry *sessions;
 	unsigned spares, starting, total;
+	int64_t spares_again; /* loop_now: none is started before */
 	uint64_t last_connection;
 	struct worker_entry *workers;
 
