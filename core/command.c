@@ -25,6 +25,7 @@
 #include "core/command_environment.h"
 #include "core/drain.h"
 #include "core/driver.h"
+#include "core/file_path.h"
 #include "core/protocol.h"
 #include "core/workspace.h"
 #include "core/wrapped.h"
@@ -344,18 +345,24 @@ static const struct driver_stream_events stream_events = {
 	.gone = stream_gone,
 };
 
-/* Where it runs: the root, and below it the directory asked for or the login's cwd. */
+/* Where it runs: the root, or the directory in it that was asked for, or else the login's cwd. */
 static char *
-make_directory(const struct command *command)
+make_directory(const struct command *command, struct error *err)
 {
-	const char *below;
+	const char *root = workspace_root(command->workspace), *below;
+	char *directory;
 
 	below = command->directory;
 	if (below == NULL)
 		below = settings_text(workspace_settings(command->workspace), "cwd");
-	if (below == NULL || strcmp(below, ".") == 0 || *below == '\0')
-		return memory_text(workspace_root(command->workspace));
-	return memory_text_format("%s/%s", workspace_root(command->workspace), below);
+	if (below == NULL || *below == '\0')
+		return memory_text(root);
+	directory = path_normalize(root, below, err);
+	if (directory == NULL || path_is_within(root, directory))
+		return directory;
+	memory_free(directory);
+	error_set(err, ERROR_OUTSIDE_ROOT, "%s is outside the root %s", below, root);
+	return NULL;
 }
 
 static void
@@ -383,10 +390,15 @@ workspace_ready(void *argument, const struct error *err)
 {
 	struct command *command = argument;
 	struct driver_command start = { 0 };
-	char *shell[3], **environment, *directory, login[] = "-l";
+	char *shell[3], **environment, *directory = NULL, login[] = "-l";
+	struct error outside;
 
 	command->waiter = NULL;
-	if (err != NULL) {
+	if (err == NULL) {
+		directory = make_directory(command, &outside);
+		err = &outside;
+	}
+	if (directory == NULL) {
 		fail(command, err);
 		return;
 	}
@@ -395,7 +407,6 @@ workspace_ready(void *argument, const struct error *err)
 	shell[2] = NULL;
 	environment = command_environment(
 	    command->workspace, command->environment, command->request.internal);
-	directory = make_directory(command);
 	start.argv = command->argv != NULL ? command->argv : shell;
 	start.environment = environment;
 	start.directory = directory;

@@ -269,6 +269,14 @@ def test_a_working_directory_that_was_removed_is_replaced(make_gateway):
     assert done.stdout.startswith(b"/")
 
 
+@pytest.mark.parametrize("cwd", ["..", "work/../..", "/tmp"])
+def test_a_working_directory_outside_the_root_is_refused(make_gateway, cwd):
+    gateway = make_gateway(logins={"sandbox": {"cwd": cwd}})
+    done = ssh(gateway, "echo ran")
+    assert (done.returncode, done.stdout) == (255, b"")
+    assert done.stderr.startswith(b"rws: OUTSIDE_ROOT: ")
+
+
 def test_a_restarted_gateway_finds_the_same_sandbox(make_gateway):
     gateway = make_gateway(logins={"sandbox": {"on_dispose": "keep"}})
     assert ssh(gateway, "echo kept >file").returncode == 0
