@@ -512,6 +512,12 @@ command_close(struct command *command)
 		free_if_done(command);
 }
 
+void
+command_drop(struct command *command)
+{
+	free_command(command);
+}
+
 bool
 command_lives(const struct command *command)
 {

@@ -81,4 +81,7 @@ struct command *command_next(const struct command *command);
 void command_set_next(struct command *command, struct command *next);
 void command_kill(struct command *command);
 
+/* workspace.c only: frees it at the workspace's end, whatever it does; its owner is told nothing. */
+void command_drop(struct command *command);
+
 #endif

@@ -338,6 +338,9 @@ workspace_free(struct workspace *workspace)
 	if (workspace == NULL)
 		return;
 	files_free(workspace->files);
+	workspace->stage = WORKSPACE_CLOSED;
+	while (workspace->commands != NULL)
+		command_drop(workspace->commands);
 	workspace_forget_remnants(workspace);
 	loop_timer_free(workspace->soon);
 	loop_timer_free(workspace->slow);
