@@ -235,6 +235,9 @@ move_to_trash() {
 			fail NOT_DIRECTORY "$part of the root is no directory" || return 1
 		fi
 	done
+	# A symlink may have been swapped in: the trash is two below the root, whatever PWD says.
+	# shellcheck disable=SC3013 # dash, bash and busybox all have it
+	[ ../.. -ef "$root" ] || fail OUTSIDE_ROOT "the trash is outside the root" || return 1
 	count=0
 	while [ -e "./$moved-$count-$name" ]; do
 		count=$((count + 1))
@@ -470,7 +473,7 @@ serve_list() {
 	place "$text" follow && check_there || return 1
 	[ -d "./$name" ] || fail NOT_DIRECTORY "$path: Not a directory" || return 1
 	cd -P -- "./$name" 2>/dev/null || fail DENIED "$path: Permission denied" || return 1
-	is_inside "$PWD" || fail OUTSIDE_ROOT "$path is outside the root $root" || return 1
+	is_here_inside || fail OUTSIDE_ROOT "$path is outside the root $root" || return 1
 	name=.
 	put_attributes || return 1
 	[ -r . ] || fail DENIED "$path: Permission denied" || return 1

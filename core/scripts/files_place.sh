@@ -99,6 +99,21 @@ is_inside() {
 	return 1
 }
 
+# Is the current directory in the root? bash takes for PWD what the path was before it went there, and
+# a symlink may have been swapped in meanwhile: so in bash the way up has to lead to the root.
+is_here_inside() {
+	is_inside "$PWD" || return 1
+	[ -n "${BASH_VERSION-}" ] || return 0
+	up=.
+	# shellcheck disable=SC3013 # only bash comes here
+	while ! [ "$up" -ef "$root" ]; do
+		if [ ! -e "$up" ] || [ "$up" -ef / ]; then
+			return 1
+		fi
+		up=$up/..
+	done
+}
+
 # Why the directory cannot be entered.
 fail_enter() {
 	if [ ! -e "$1" ]; then
@@ -149,7 +164,7 @@ place() {
 			esac
 			continue
 		fi
-		is_inside "$PWD" || break
+		is_here_inside || break
 		return 0
 	done
 	fail OUTSIDE_ROOT "$path is outside the root $root"

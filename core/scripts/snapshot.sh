@@ -45,7 +45,9 @@ enter() {
 		[ -d "$name" ] || fail NOT_DIRECTORY "$name is no directory, or cannot be made"
 		cd -P -- "$name" || fail DENIED "$name cannot be entered"
 	done
-	[ "$(pwd -P)" = "${root%/}/.rws/snapshots" ] || fail OUTSIDE_ROOT '.rws/snapshots is elsewhere'
+	# Not by pwd -P: in bash that is what the path was before it went there.
+	# shellcheck disable=SC3013 # dash, bash and busybox all have it
+	[ ../.. -ef "$root" ] || fail OUTSIDE_ROOT '.rws/snapshots is elsewhere'
 }
 
 # Is $1 a snapshot with all its parts?
