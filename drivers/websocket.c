@@ -411,6 +411,9 @@ connected(void *argument, const struct error *err)
 {
 	struct websocket *websocket = argument;
 
+	/* The deadline may have come first, its end not yet told. */
+	if (websocket->stage == STAGE_ENDED)
+		return;
 	if (err != NULL) {
 		websocket->end.unsent = true;
 		end(websocket, err);

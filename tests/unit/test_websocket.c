@@ -161,6 +161,9 @@ client_came(void *argument, unsigned events)
 {
 	(void)argument;
 	(void)events;
+	/* One at a time: that of a client before this one is over. */
+	loop_unwatch(fixture.reading);
+	descriptor_close(&fixture.connection);
 	fixture.connection = accept(fixture.listener, NULL, NULL);
 	assert_true(fixture.connection >= 0);
 	fixture.reading = loop_watch(
@@ -455,6 +458,34 @@ a_server_that_does_not_answer_is_given_up(void **state)
 }
 
 static void
+a_connection_that_is_made_as_the_deadline_comes_is_given_up_too(void **state)
+{
+	struct http_setup setup = { .loop = fixture.loop };
+	struct websocket_call call = {
+		.url = fixture.url, .max_message = MAX, .open_timeout = 1, .events = &events
+	};
+	int64_t until;
+	int rounds;
+
+	(void)state;
+	fixture.silent = true;
+	/* After each number of rounds, so that one of them meets the moment between both. */
+	for (rounds = 0; rounds < 8; rounds++) {
+		fixture.ended = false;
+		fixture.websocket = websocket_open(&setup, &call);
+		until = loop_now() + 3;
+		for (int i = 0; i < rounds; i++)
+			assert_int_equal(loop_dispatch(fixture.loop, 0, NULL), 0);
+		while (loop_now() < until)
+			continue;
+		dispatch(&fixture.ended);
+		assert_int_equal(fixture.failure.code, ERROR_TIMEOUT);
+		websocket_free(fixture.websocket);
+		fixture.websocket = NULL;
+	}
+}
+
+static void
 it_may_be_freed_in_a_callback(void **state)
 {
 	(void)state;
@@ -530,6 +561,7 @@ main(void)
 		TEST(a_breach_of_the_protocol_ends_it_with_its_status),
 		TEST(nobody_there_is_told_as_unsent),
 		TEST(a_server_that_does_not_answer_is_given_up),
+		TEST(a_connection_that_is_made_as_the_deadline_comes_is_given_up_too),
 		TEST(it_may_be_freed_in_a_callback),
 		TEST(while_held_the_server_has_to_wait),
 		TEST(what_the_server_does_not_read_takes_room),

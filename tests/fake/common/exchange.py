@@ -65,7 +65,7 @@ class Exchange:
         content = self.request.content
         if isinstance(content, EmptyStreamReader):      # one object that all requests without a body share
             return
-        entry, limit = self.entry, self.action.get("request_bytes")
+        entry = self.entry
 
         class Watched(type(content)):
             """Newer releases of aiohttp let no method of one stream be replaced, but its class."""
@@ -75,6 +75,7 @@ class Exchange:
             def _read_nowait_chunk(reader, n):
                 data = super()._read_nowait_chunk(n)
                 note_body(entry, data)
+                limit = self.action.get("request_bytes")
                 if limit is not None and entry["bytes_in"] >= limit and not self.finished:
                     self.trigger()
                     self.cut()
@@ -163,7 +164,7 @@ class Exchange:
 
     def _become_overdue(self):
         """The time of after_ms: whatever the handler waits for, it is torn out of it."""
-        if self.finished:
+        if self.finished or "after_ms" not in self.action:
             return
         if self.action.get("then") == "go on":
             self.trigger()

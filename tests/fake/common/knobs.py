@@ -92,4 +92,7 @@ class Knobs:
         return struck[0] if struck else None
 
     def clear(self):
+        """Lift all rules, also from the connections they are about to strike."""
+        for rule in self.rules:
+            rule.action.clear()         # which the exchanges share
         self.rules.clear()

@@ -146,6 +146,13 @@ def test_a_connection_can_break_within_a_frame(box):
     assert socket.rest() == b"" and socket.code == 1006
 
 
+def test_knobs_that_are_removed_strike_no_open_connection(box):
+    socket = echo(box, {"after_bytes": 60})
+    box.server.fake("DELETE", "knobs")
+    socket.send(b"x" * 100)
+    assert socket.until(b"x" * 100) == b"x" * 100
+
+
 def test_a_connection_can_be_closed_with_any_code(box):
     socket = echo(box, {"after_events": 2, "then": "close", "close_code": 1008, "close_reason": "slow consumer"})
     socket.send(b"hey")
