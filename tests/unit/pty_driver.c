@@ -105,7 +105,11 @@ process_ended(void *argument, unsigned events)
 static void
 run_child(const struct driver_sandbox *sandbox, char *const *argv, char *const *environment)
 {
-	(void)signal(SIGPIPE, SIG_DFL);
+	int number;
+
+	/* Who runs the tests in a background shell has interrupts ignored. */
+	for (number = 1; number < NSIG; number++)
+		(void)signal(number, SIG_DFL);
 	for (; environment != NULL && *environment != NULL; environment++)
 		(void)putenv(*environment);
 	(void)setenv("PATH", sandbox->path, 1);
