@@ -223,7 +223,8 @@ withSandbox('a late connect gets the exit code only', async sbx => {
 withSandbox('a command past its timeout is killed', async sbx => {
   const running = sbx.commands.run('echo $$ > pid; exec sleep 1000', { timeoutMs: 1000 })
   await assert.rejects(running, TimeoutError)
-  const state = await sbx.commands.run('kill -0 $(cat pid) 2>/dev/null || echo gone')
+  // The daemon kills it once it has seen that the client is gone.
+  const state = await sbx.commands.run('while kill -0 $(cat pid) 2>/dev/null; do sleep 0.02; done; echo gone')
   assert.equal(state.stdout, 'gone\n')
 })
 
