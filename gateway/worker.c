@@ -103,8 +103,14 @@ idle_expired(void *argument)
 	(void)argument;
 	worker_offer_end(&worker);
 	/* The listener may not know yet that the last session has left us, and then does not take the offer. */
-	if (worker.links == NULL && worker.acts == NULL && state.stage == WORKER_SERVING)
+	if (!worker_in_use(&worker) && state.stage == WORKER_SERVING)
 		loop_timer_start(state.idle, OFFER_AGAIN);
+}
+
+bool
+worker_in_use(const struct worker *self)
+{
+	return self->links != NULL || self->acts != NULL || self->looks_back;
 }
 
 void
@@ -112,7 +118,7 @@ worker_offer_end(struct worker *self)
 {
 	struct message message;
 
-	if (self->links != NULL || self->acts != NULL || state.listener == NULL)
+	if (worker_in_use(self) || state.listener == NULL)
 		return;
 	worker_idle_encode(&message);
 	peer_send(state.listener, &message);
@@ -153,8 +159,8 @@ worker_links_changed(struct worker *self)
 	self->last_used = (int64_t)time(NULL);
 	if (state.stage != WORKER_SERVING)
 		return;
-	worker_records_use(self->links != NULL || self->acts != NULL);
-	if (self->links != NULL || self->acts != NULL)
+	worker_records_use(worker_in_use(self));
+	if (worker_in_use(self))
 		loop_timer_stop(state.idle);
 	else if (state.listener == NULL)
 		leave(false);
@@ -206,6 +212,8 @@ looked_after(void *argument, const struct error *err)
 	(void)argument;
 	if (err != NULL)
 		log_error("what was left behind is not ended: %s", err->message);
+	worker.looks_back = false;
+	worker_links_changed(&worker);
 }
 
 static int
@@ -221,6 +229,7 @@ take_configure(void *argument, struct message *message, struct error *err)
 	state.stage = WORKER_SERVING;
 	peer_set_state(state.listener, WORKER_SERVING);
 	if (workspace_has_remnants(worker.workspace)) {
+		worker.looks_back = true;
 		(void)workspace_use(worker.workspace, looked_after, NULL, NULL);
 		worker_links_changed(&worker);
 	}

@@ -30,6 +30,7 @@ struct worker {
 	struct job *jobs; /* what exec started; rpc_job.c */
 	uint32_t last_job;
 	struct act *acts;  /* what the operator asked for; worker_admin.c */
+	bool looks_back;   /* on its way to what a worker before us has left running */
 	int64_t last_used; /* s of the epoch: when a session last came or went */
 };
 
@@ -38,7 +39,8 @@ void link_open(struct worker *worker, struct worker_attach *attach);
 /* Closes all; their commands are ended. */
 void link_close_all(struct worker *worker);
 
-/* worker.c: a link or an act began or ended: idle time starts or stops. */
+/* worker.c: is there anybody to be here for? When that changes, idle time starts or stops. */
+bool worker_in_use(const struct worker *self);
 void worker_links_changed(struct worker *self);
 
 /* worker.c: asks the listener at once whether the process may end. */

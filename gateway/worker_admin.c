@@ -72,7 +72,7 @@ finish(void *argument, const struct error *err)
 	send_done(worker, act->what.id, err);
 	remove_act(act);
 	worker_links_changed(worker);
-	if (gone && worker->links == NULL && worker->acts == NULL)
+	if (gone && !worker_in_use(worker))
 		worker_offer_end(worker);
 }
 

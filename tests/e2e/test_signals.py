@@ -145,6 +145,23 @@ def test_nothing_is_left_when_the_worker_dies_and_one_line_says_so(make_gateway)
 
 
 @pytest.mark.provider_only  # on this machine the sandbox has died with its worker
+def test_what_a_dead_worker_left_is_ended_however_slow_the_provider_is(make_gateway, provider):
+    """The next worker, which nobody uses, does not leave before it has got to the sandbox."""
+    gateway = make_gateway()
+    mark = fresh_mark()
+    client = start_group(gateway, mark)
+    (victim,) = gateway.pids("worker", "sandbox")
+    try:
+        provider.fault("", {"delay_ms": 1300}, count=3)
+        os.kill(victim, signal.SIGKILL)
+        client.communicate(timeout=TIMEOUT)
+        assert_gone(mark)
+        assert provider.struck() > 0
+    finally:
+        provider.call("DELETE", "knobs")
+
+
+@pytest.mark.provider_only  # on this machine the sandbox has died with its worker
 def test_what_a_gateway_that_was_killed_left_is_ended_by_the_next(make_gateway):
     gateway = make_gateway()
     mark = fresh_mark()
