@@ -81,6 +81,8 @@ def record(gateway, monkeypatch, command, pty=False):
 @pytest.mark.parametrize("pty", [False, True])
 def test_data_status_eof_and_close_come_in_this_order_and_once(gateway, monkeypatch, pty):
     """clients.md 1 and 8: status after close, or a second status of 0."""
+    # On a terminal a start that takes long is told of.
+    assert ssh(gateway, "true").returncode == 0
     messages = record(gateway, monkeypatch, "head -c 300000 /dev/zero; exit 3", pty)
     assert messages == [
         (MSG_DATA, None),

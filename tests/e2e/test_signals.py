@@ -162,7 +162,7 @@ def test_what_a_dead_worker_left_is_ended_however_slow_the_provider_is(make_gate
 
 
 @pytest.mark.provider_only  # on this machine the sandbox has died with its worker
-def test_what_a_gateway_that_was_killed_left_is_ended_by_the_next(make_gateway):
+def test_what_a_gateway_that_was_killed_left_is_ended_by_the_next(make_gateway, provider):
     gateway = make_gateway()
     mark = fresh_mark()
     client = start_group(gateway, mark)
@@ -172,7 +172,8 @@ def test_what_a_gateway_that_was_killed_left_is_ended_by_the_next(make_gateway):
         os.kill(pid, signal.SIGKILL)
     gateway.wait()
     client.communicate(timeout=TIMEOUT)
-    assert processes_with(mark)
+    # Vercel's terminals end with their connection, and what our script at the far end watches over with them.
+    assert provider.name == "vercel" or processes_with(mark)
     gateway.start()
     assert_gone(mark)
 
