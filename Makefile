@@ -102,7 +102,7 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(TESTED)
 $(BUILD)/contract: $(call objects,tests/contract/*.c) $(TESTED)
 	$(LINK) -o $@ $^ $(TEST_LIBS) -lcmocka
 fuzzers: $(FUZZ)
-$(FUZZ): $(BUILD)/%: $(BUILD)/obj/tests/fuzz/%.o $(TESTED)
+$(FUZZ): $(BUILD)/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/recode.o $(TESTED)
 	$(LINK) -fsanitize=fuzzer -o $@ $^ $(TEST_LIBS)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -86,10 +86,14 @@ enum driver_release {
 	DRIVER_KEEP,
 };
 
+#define DRIVER_STATUS_MAX 255
+/* The last of Linux's real-time signals. */
+#define DRIVER_SIGNAL_MAX 64
+
 /* How a command ended. */
 struct driver_exit {
 	bool signaled;
-	int status; /* exit status 0..255, or the signal's number */
+	int status; /* exit status up to DRIVER_STATUS_MAX, or the signal, up to DRIVER_SIGNAL_MAX */
 	bool core;
 };
 

@@ -11,11 +11,10 @@
 #include "core/base/memory.h"
 #include "core/base/number.h"
 #include "core/base/random.h"
+#include "core/driver.h"
 #include "core/marker.h"
 
 #define MARKER_BYTE 036
-#define SIGNAL_MAX 64
-#define STATUS_MAX 255
 
 void
 marker_make_token(char token[MARKER_TOKEN_SIZE])
@@ -79,7 +78,7 @@ take_start(struct marker *marker, const char *text)
 static int
 take_end(struct marker *marker, const char *text)
 {
-	int64_t number;
+	int64_t number, max;
 
 	if (marker->stage != MARKER_RUNNING)
 		return -1;
@@ -87,8 +86,9 @@ take_end(struct marker *marker, const char *text)
 	if (!marker->signaled && strncmp(text, "exited ", 7) != 0)
 		return -1;
 	text += marker->signaled ? 9 : 7;
-	if (take_number(&text, marker->signaled ? SIGNAL_MAX : STATUS_MAX, &number) != 0 ||
-	    *text != '\0' || (marker->signaled && number == 0))
+	max = marker->signaled ? DRIVER_SIGNAL_MAX : DRIVER_STATUS_MAX;
+	if (take_number(&text, max, &number) != 0 || *text != '\0' ||
+	    (marker->signaled && number == 0))
 		return -1;
 	marker->stage = MARKER_ENDED;
 	marker->number = (uint32_t)number;

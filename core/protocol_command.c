@@ -4,10 +4,8 @@
 
 #include "core/base/memory.h"
 #include "core/base/message.h"
+#include "core/driver.h"
 #include "core/protocol.h"
-
-#define EXIT_STATUS_MAX 255
-#define SIGNAL_MAX 64
 
 void
 command_start_encode(struct message *message, const struct command_start *start)
@@ -144,7 +142,7 @@ command_exit_decode(struct message *message, struct command_exit *ended, struct 
 	ended->status = message_get_u32(message);
 	ended->core = message_get_bool(message);
 	ended->note = message_get_text(message);
-	if (ended->status > (ended->signaled ? SIGNAL_MAX : EXIT_STATUS_MAX))
+	if (ended->status > (ended->signaled ? DRIVER_SIGNAL_MAX : DRIVER_STATUS_MAX))
 		message->failed = true;
 	if (message_end(message, err) == 0)
 		return 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A command inside its wrapper script. The token goes ahead of the client's stdin; output passes
- * through a relay that takes the markers out; signals go to the group by a script of their own,
- * which can only be sent once the start marker has told the group's number.
+ * through a relay that takes the markers out; signals go to the group by scripts (core/news.h).
  *
  * On a pty the wrapper becomes the command, so its end is the driver's to tell. With follow_background the
  * output of what was left running goes on behind the end marker, until the driver tells that all is gone.
@@ -25,14 +24,11 @@
 #include "core/driver.h"
 #include "core/ledger.h"
 #include "core/marker.h"
+#include "core/news.h"
 #include "core/relay.h"
 #include "core/scripts.h"
-#include "core/signal_name.h"
 #include "core/transport.h"
 #include "core/wrapped.h"
-
-#define SIGNALS_MAX 16
-#define SIGNAL_OUTPUT_MAX 256
 
 struct wrapped {
 	struct wrapped_setup setup;
@@ -52,13 +48,8 @@ struct wrapped {
 	bool is_known;
 	struct driver_exit ended; /* of the driver, with a pty */
 	struct error failure;
-	int signals[SIGNALS_MAX]; /* wait to be sent, in order */
-	size_t signal_count;
-	bool resize; /* so does this size */
-	uint32_t columns, rows;
-	struct loop_timer *settle; /* gathers signals that are sent together */
-	struct loop_timer *soon;   /* tells of the end, from the loop */
-	struct driver_operation *sending;
+	struct news *news;
+	struct loop_timer *soon; /* tells of the end, from the loop */
 };
 
 /* Should we die, the next worker ends it. */
@@ -87,9 +78,7 @@ static void
 free_wrapped(struct wrapped *wrapped)
 {
 	leave_ledger(wrapped);
-	if (wrapped->sending != NULL)
-		wrapped->setup.driver->cancel(wrapped->sending);
-	loop_timer_free(wrapped->settle);
+	news_free(wrapped->news);
 	loop_timer_free(wrapped->soon);
 	relay_free(wrapped->output);
 	relay_free(wrapped->errors);
@@ -98,87 +87,6 @@ free_wrapped(struct wrapped *wrapped)
 	memory_free(wrapped->id);
 	explicit_bzero(wrapped, sizeof(*wrapped));
 	memory_free(wrapped);
-}
-
-/* argv of signal.sh for this command and these signals. */
-static char **
-signal_argv(const struct wrapped *wrapped, const int *signals, size_t count)
-{
-	char pid[24], started[24], *arguments[SIGNALS_MAX + 3], **argv;
-	size_t i;
-
-	(void)snprintf(pid, sizeof(pid), "%u", wrapped->output_marker.pid);
-	(void)snprintf(started, sizeof(started), "%llu",
-	    (unsigned long long)wrapped->output_marker.start_time);
-	arguments[0] = pid;
-	arguments[1] = started;
-	for (i = 0; i < count; i++)
-		arguments[i + 2] = memory_text(signal_name(signals[i]));
-	arguments[count + 2] = NULL;
-	argv = script_argv("signal", arguments);
-	for (i = 0; i < count; i++)
-		memory_free(arguments[i + 2]);
-	return argv;
-}
-
-/* argv of resize.sh for this command. */
-static char **
-resize_argv(const struct wrapped *wrapped)
-{
-	char pid[24], started[24], rows[24], columns[24], *arguments[5];
-
-	(void)snprintf(pid, sizeof(pid), "%u", wrapped->output_marker.pid);
-	(void)snprintf(started, sizeof(started), "%llu",
-	    (unsigned long long)wrapped->output_marker.start_time);
-	(void)snprintf(rows, sizeof(rows), "%u", wrapped->rows);
-	(void)snprintf(columns, sizeof(columns), "%u", wrapped->columns);
-	arguments[0] = pid;
-	arguments[1] = started;
-	arguments[2] = rows;
-	arguments[3] = columns;
-	arguments[4] = NULL;
-	return script_argv("resize", arguments);
-}
-
-static void send_news(struct wrapped *wrapped);
-
-static void
-news_sent(void *argument, const struct driver_result *result, const struct error *err)
-{
-	struct wrapped *wrapped = argument;
-
-	(void)result;
-	wrapped->sending = NULL;
-	if (err != NULL)
-		log_error("a signal or a new size was not delivered: %s", err->message);
-	send_news(wrapped);
-}
-
-/* Sends the signals or else the size that wait, if the group is known and nothing is under way. */
-static void
-send_news(struct wrapped *wrapped)
-{
-	char **argv;
-
-	if ((wrapped->signal_count == 0 && !wrapped->resize) || wrapped->sending != NULL ||
-	    wrapped->output_marker.pid == 0)
-		return;
-	if (wrapped->signal_count > 0) {
-		argv = signal_argv(wrapped, wrapped->signals, wrapped->signal_count);
-		wrapped->signal_count = 0;
-	} else {
-		argv = resize_argv(wrapped);
-		wrapped->resize = false;
-	}
-	wrapped->sending = wrapped->setup.driver->run(
-	    wrapped->setup.sandbox, argv, NULL, 0, SIGNAL_OUTPUT_MAX, news_sent, wrapped);
-	memory_list_free(argv);
-}
-
-static void
-settled(void *argument)
-{
-	send_news(argument);
 }
 
 /* All that the owner will get of this stream until it is told of the end. */
@@ -251,7 +159,7 @@ relay_marked(void *argument, struct relay *relay)
 
 	if (relay == wrapped->output && wrapped->output_marker.stage == MARKER_RUNNING) {
 		enter_ledger(wrapped);
-		send_news(wrapped);
+		news_send(wrapped->news);
 	}
 	if (relay_has_delivered(relay))
 		loop_timer_start(wrapped->soon, 0);
@@ -435,7 +343,8 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 	wrapped->argument = argument;
 	wrapped->pty = command->pty;
 	wrapped->keep_background = command->keep_background;
-	wrapped->settle = loop_timer_new(setup->loop, settled, wrapped);
+	wrapped->news = news_new(
+	    setup->loop, setup->driver, setup->sandbox, &wrapped->output_marker);
 	wrapped->soon = loop_timer_new(setup->loop, soon_expired, wrapped);
 	wrapped->close_input = !command->want_stdin && !command->pty;
 	marker_make_token(wrapped->token);
@@ -460,51 +369,25 @@ wrapped_start(const struct wrapped_setup *setup, const struct driver_command *co
 void
 wrapped_signal(struct wrapped *wrapped, int number)
 {
-	if (signal_name(number) == NULL || wrapped->exited)
-		return;
-	if (wrapped->signal_count == SIGNALS_MAX) {
-		log_error("signal %d is dropped: %d wait to be sent", number, SIGNALS_MAX);
-		return;
-	}
-	wrapped->signals[wrapped->signal_count++] = number;
-	loop_timer_start(wrapped->settle, 0);
+	if (!wrapped->exited)
+		news_add_signal(wrapped->news, number);
 }
 
 void
 wrapped_resize(
     struct wrapped *wrapped, uint32_t columns, uint32_t rows, uint32_t x_pixels, uint32_t y_pixels)
 {
-	if (wrapped->exited || carrier_resize(wrapped->carrier, columns, rows, x_pixels, y_pixels))
-		return;
-	wrapped->columns = columns;
-	wrapped->rows = rows;
-	wrapped->resize = true;
-	loop_timer_start(wrapped->settle, 0);
-}
-
-static void
-last_signal_sent(void *argument, const struct driver_result *result, const struct error *err)
-{
-	(void)argument;
-	(void)result;
-	if (err != NULL)
-		log_info("the last signal was not delivered: %s", err->message);
+	if (!wrapped->exited &&
+	    !carrier_resize(wrapped->carrier, columns, rows, x_pixels, y_pixels))
+		news_set_size(wrapped->news, columns, rows);
 }
 
 void
 wrapped_close(struct wrapped *wrapped)
 {
-	static const int last[] = { SIGKILL }, request[] = { SIGTERM };
-	char **argv;
-
 	/* A stream that broke says nothing of the command. What it left running may be there by permission. */
 	if (!(wrapped->exited && wrapped->is_known) && wrapped->output_marker.pid != 0 &&
-	    !(wrapped->told && wrapped->keep_background)) {
-		/* Nobody waits for it: the driver frees the operation when it is done. */
-		argv = signal_argv(wrapped, wrapped->setup.is_script ? request : last, 1);
-		(void)wrapped->setup.driver->run(wrapped->setup.sandbox, argv, NULL, 0,
-		    SIGNAL_OUTPUT_MAX, last_signal_sent, NULL);
-		memory_list_free(argv);
-	}
+	    !(wrapped->told && wrapped->keep_background))
+		news_send_last(wrapped->news, wrapped->setup.is_script ? SIGTERM : SIGKILL);
 	free_wrapped(wrapped);
 }

@@ -8,6 +8,7 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "drivers/connecting.h"
 #include "drivers/daytona.h"
 #include "drivers/daytona_driver.h"
 #include "drivers/kinds.h"
@@ -95,7 +96,7 @@ begin_release(void *argument)
 	bool destroys;
 	char *path;
 
-	daytona_connect_cancel(sandbox);
+	connecting_cancel(sandbox->connect);
 	others_cancel(&sandbox->others);
 	terminal_pool_drop_spares(&sandbox->terminals);
 	if (sandbox->release == DRIVER_KEEP || sandbox->id == NULL) {
@@ -188,7 +189,7 @@ static void
 daytona_close(struct driver_sandbox *sandbox)
 {
 	sandbox->is_closing = true;
-	daytona_connect_cancel(sandbox);
+	connecting_cancel(sandbox->connect);
 	others_cancel(&sandbox->others);
 	terminal_pool_close(&sandbox->terminals);
 	operation_cancel_all(&sandbox->operations);

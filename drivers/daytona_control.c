@@ -8,6 +8,7 @@
 #include "core/base/option.h"
 #include "core/json.h"
 #include "drivers/daytona_control.h"
+#include "drivers/http_answer.h"
 
 #define ID_MAX 128
 #define PAGE_SIZE 100
@@ -185,18 +186,6 @@ read_state(const char *word)
 	return DAYTONA_MOVING;
 }
 
-/* A page that is HTML comes from a web site, not from an API. */
-static struct json_object *
-read_object(const struct http_answer *answer, struct error *err)
-{
-	struct json_object *object;
-
-	object = json_parse_object(answer->body, answer->size, err);
-	if (object == NULL && answer->size > 0 && answer->body[0] == '<')
-		error_set(err, ERROR_INVALID, "a web page answered: is api_url right?");
-	return object;
-}
-
 int
 daytona_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer, char **id,
     char **cursor, struct error *err)
@@ -207,7 +196,7 @@ daytona_find_ours(const struct driver_sandbox *sandbox, const struct http_answer
 	size_t i;
 
 	*id = *cursor = NULL;
-	object = read_object(answer, err);
+	object = http_answer_object(answer, err);
 	if (object == NULL)
 		return error_wrap(err, "the list of sandboxes");
 	list = json_member(object, "items", json_type_array);
@@ -241,7 +230,7 @@ daytona_list_others(const struct driver_sandbox *sandbox, const struct http_answ
 
 	if (sandbox->id == NULL || sandbox->is_lost)
 		return error_set(err, ERROR_UNAVAILABLE, "the sandbox is lost");
-	object = read_object(answer, err);
+	object = http_answer_object(answer, err);
 	if (object == NULL)
 		return error_wrap(err, "the list of sandboxes");
 	*ids = memory_zeroed(1, sizeof(**ids));
@@ -269,7 +258,7 @@ daytona_read_look(const struct driver_sandbox *sandbox, const struct http_answer
 	const char *text;
 
 	memset(look, 0, sizeof(*look));
-	object = read_object(answer, err);
+	object = http_answer_object(answer, err);
 	if (object == NULL)
 		return error_wrap(err, "the answer");
 	text = json_text(object, "id");

@@ -22,10 +22,7 @@ struct json_object *daytona_create_body(
 /* The path that lists what has our label; a new text. */
 char *daytona_list_path(const struct driver_sandbox *sandbox, const char *cursor);
 
-/*
- * The id of a sandbox of ours in a page of the list, as a new text, and the cursor of the next
- * page; NULL for none.
- */
+/* As the find of struct connecting_kind. */
 int daytona_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer,
     char **id, char **cursor, struct error *err);
 

@@ -20,8 +20,8 @@
 #include "drivers/terminal.h"
 #include "drivers/waiting.h"
 
+struct connecting;
 struct daytona_chore; /* a request nobody waits for */
-struct daytona_connect;
 struct json_object;
 struct loop_timer;
 struct others;
@@ -40,8 +40,8 @@ struct driver_sandbox {
 	bool no_create_connect; /* its daemon does not know how to make a terminal in one trip */
 	bool is_lost, is_closing;
 
-	struct daytona_connect *connect;
-	struct others *others; /* a release of others under way */
+	struct connecting *connect; /* under way */
+	struct others *others;      /* a release of others under way */
 
 	/* a release under way */
 	enum driver_release release;
@@ -90,7 +90,6 @@ void daytona_chore_free_all(struct driver_sandbox *sandbox);
 /* daytona_connect.c */
 void daytona_connect(struct driver_sandbox *sandbox, const struct driver_target *target,
     driver_connected_fn *done, void *argument);
-void daytona_connect_cancel(struct driver_sandbox *sandbox);
 
 /* daytona_others.c: the interface's release_others. */
 void daytona_release_others(

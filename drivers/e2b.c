@@ -8,6 +8,7 @@
 #include "core/base/memory.h"
 #include "core/base/option.h"
 #include "core/json.h"
+#include "drivers/connecting.h"
 #include "drivers/e2b.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
@@ -77,7 +78,7 @@ end_all(struct driver_sandbox *sandbox)
 {
 	struct error err;
 
-	e2b_connect_cancel(sandbox);
+	connecting_cancel(sandbox->connect);
 	others_cancel(&sandbox->others);
 	e2b_life_end(sandbox);
 	error_set(&err, ERROR_ABORTED, "the sandbox is being released");
@@ -160,7 +161,7 @@ static void
 e2b_close(struct driver_sandbox *sandbox)
 {
 	sandbox->is_closing = true;
-	e2b_connect_cancel(sandbox);
+	connecting_cancel(sandbox->connect);
 	others_cancel(&sandbox->others);
 	while (sandbox->streams != NULL)
 		e2b_close_stream(sandbox->streams);

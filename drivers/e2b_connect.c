@@ -6,20 +6,18 @@
  *	otherwise       list what has our label; connect to that, or create
  *
  * A create whose outcome is unknown is followed by a look at the list before it is tried again, so
- *that it leaves no second sandbox behind. At last a first command tells directory and user, and
- *proves that commands can run.
+ * that it leaves no second sandbox behind. At last a first command tells directory and user, and
+ * proves that commands can run.
  */
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
-#include "core/json.h"
+#include "drivers/connecting.h"
 #include "drivers/e2b_control.h"
 #include "drivers/e2b_driver.h"
-#include "drivers/operation.h"
 #include "drivers/probe.h"
 
 /* ms; the server itself gives up after 70 s. */
@@ -28,76 +26,30 @@
 #define ATTEMPTS_MAX 5
 /* ms before another attempt, doubled each time. */
 #define AGAIN_DELAY 500
-#define PAGES_MAX 20
 #define PROBE_OUTPUT_MAX 4096
 
 struct e2b_connect {
-	struct driver_sandbox *sandbox;
-	driver_connected_fn *done;
-	void *argument;
-	bool may_create;
-	char *id;     /* to connect to, or NULL */
-	bool adopted; /* id is from the list: it may be gone meanwhile */
-	bool created, started;
+	struct connecting common; /* first: it is one */
 	bool old_list, no_default;
-	unsigned pages, attempts;
-	struct http_request *request;
-	struct loop_timer *again;
-	void (*step)(struct e2b_connect *connect); /* what again begins */
-	struct driver_operation *probe;
-	struct error doubt; /* why the last create may not have worked */
+	unsigned attempts;
 };
 
-static void
-free_connect(struct e2b_connect *connect)
+static struct e2b_connect *
+own(struct connecting *connect)
 {
-	if (connect == NULL)
-		return;
-	connect->sandbox->connect = NULL;
-	http_cancel(connect->request);
-	if (connect->probe != NULL)
-		operation_cancel(connect->probe);
-	loop_timer_free(connect->again);
-	memory_free(connect->id);
-	memory_free(connect);
-}
-
-static void
-fail(struct e2b_connect *connect, const struct error *err, const char *what)
-{
-	driver_connected_fn *done = connect->done;
-	void *argument = connect->argument;
-	struct error copy = *err;
-
-	if (what != NULL)
-		error_wrap(&copy, "%s", what);
-	free_connect(connect);
-	done(argument, NULL, &copy);
-}
-
-static void
-again_expired(void *argument)
-{
-	struct e2b_connect *connect = argument;
-
-	connect->step(connect);
-}
-
-static void
-begin_step(struct e2b_connect *connect, void (*step)(struct e2b_connect *), int64_t delay)
-{
-	connect->step = step;
-	loop_timer_start(connect->again, delay);
+	return (struct e2b_connect *)connect;
 }
 
 /* Begins step after a while, each time a longer one; false when that was done often enough. */
 static bool
-try_again(struct e2b_connect *connect, void (*step)(struct e2b_connect *))
+try_again(struct connecting *connect, connecting_step_fn *step)
 {
-	if (connect->attempts >= ATTEMPTS_MAX)
+	unsigned *attempts = &own(connect)->attempts;
+
+	if (*attempts >= ATTEMPTS_MAX)
 		return false;
-	begin_step(connect, step, (int64_t)AGAIN_DELAY << connect->attempts);
-	connect->attempts++;
+	connecting_begin_later(connect, step, (int64_t)AGAIN_DELAY << *attempts);
+	(*attempts)++;
 	return true;
 }
 
@@ -109,29 +61,24 @@ start_timeout(const struct driver_sandbox *sandbox)
 }
 
 static void
-succeed(struct e2b_connect *connect)
+succeed(struct connecting *connect)
 {
-	struct driver_sandbox *sandbox = connect->sandbox;
-	struct driver_connected connected = { 0 };
-	driver_connected_fn *done = connect->done;
-	void *argument = connect->argument;
+	const struct driver_sandbox *sandbox = connect->sandbox;
 
-	connected.id = sandbox->id;
-	connected.directory = sandbox->directory;
-	connected.user = sandbox->user;
-	connected.created = connect->created;
-	connected.attached = sandbox->is_attached;
-	connected.started = connect->started;
-	free_connect(connect);
-	done(argument, &connected, NULL);
+	connecting_succeed(connect, &(struct driver_connected){ .id = sandbox->id,
+					.directory = sandbox->directory,
+					.user = sandbox->user,
+					.created = connect->created,
+					.attached = sandbox->is_attached,
+					.started = connect->started });
 }
 
-static void probe(struct e2b_connect *connect);
+static void probe(struct connecting *connect);
 
 static void
 probed(void *argument, const struct driver_result *result, const struct error *reason)
 {
-	struct e2b_connect *connect = argument;
+	struct connecting *connect = argument;
 	struct error err;
 
 	connect->probe = NULL;
@@ -141,45 +88,43 @@ probed(void *argument, const struct driver_result *result, const struct error *r
 		    try_again(connect, probe))
 			return;
 		/* The default directory is not there any more; create_root may make it again. */
-		if (reason->code == ERROR_INVALID && !connect->no_default) {
-			connect->no_default = true;
+		if (reason->code == ERROR_INVALID && !own(connect)->no_default) {
+			own(connect)->no_default = true;
 			probe(connect);
 			return;
 		}
-		fail(connect, reason, "first command");
+		connecting_fail(connect, reason, "first command");
 		return;
 	}
 	if (probe_read(result, &connect->sandbox->directory, &connect->sandbox->user, &err) != 0)
-		fail(connect, &err, "first command");
+		connecting_fail(connect, &err, "first command");
 	else
 		succeed(connect);
 }
 
 static void
-probe(struct e2b_connect *connect)
+probe(struct connecting *connect)
 {
 	struct driver_command command = { 0 };
 	char shell[] = "sh", flag[] = "-c";
 	char in_default[] = "pwd && id -un", in_root[] = "printf '%s\\n' \"${HOME:-/}\" && id -un";
-	char *argv[] = { shell, flag, connect->no_default ? in_root : in_default, NULL };
+	char *argv[] = { shell, flag, own(connect)->no_default ? in_root : in_default, NULL };
 
 	command.argv = argv;
-	command.directory = connect->no_default ? "/" : NULL;
+	command.directory = own(connect)->no_default ? "/" : NULL;
 	connect->probe = e2b_run_command(
 	    connect->sandbox, &command, NULL, 0, PROBE_OUTPUT_MAX, probed, connect);
 }
 
 /* The sandbox is known: its life begins, for us, and its first command. */
 static void
-begin_life(struct e2b_connect *connect)
+begin_life(struct connecting *connect)
 {
 	log_debug("e2b: sandbox %s at %s", connect->sandbox->id, connect->sandbox->base);
-	connect->attempts = 0;
+	own(connect)->attempts = 0;
 	e2b_life_begin(connect->sandbox);
 	probe(connect);
 }
-
-static void list(struct e2b_connect *connect);
 
 /* A sandbox that was made for nothing: nobody would ever find a use for it. */
 static void
@@ -201,14 +146,14 @@ is_doubtful(const struct http_answer *answer)
 static void
 created(void *argument, const struct http_answer *answer, const struct error *reason)
 {
-	struct e2b_connect *connect = argument;
+	struct connecting *connect = argument;
 	struct error err;
 
 	connect->request = NULL;
 	if (reason != NULL) {
-		connect->doubt = *reason;
-		if (!is_doubtful(answer) || !try_again(connect, list))
-			fail(connect, reason, "create sandbox");
+		connect->in_doubt = true;
+		if (!is_doubtful(answer) || !try_again(connect, connecting_list))
+			connecting_fail(connect, reason, "create sandbox");
 		return;
 	}
 	connect->created = true;
@@ -217,30 +162,24 @@ created(void *argument, const struct http_answer *answer, const struct error *re
 		return;
 	}
 	discard(connect->sandbox);
-	fail(connect, &err, "create sandbox");
+	connecting_fail(connect, &err, "create sandbox");
 }
 
 static void
-create(struct e2b_connect *connect)
+create(struct connecting *connect)
 {
 	struct driver_sandbox *sandbox = connect->sandbox;
-	struct error err;
 
-	if (!connect->may_create) {
-		error_set(&err, ERROR_NOT_FOUND, "there is no sandbox with this label");
-		fail(connect, &err, NULL);
-		return;
-	}
 	connect->request = e2b_create_call(
 	    sandbox, e2b_create_body(sandbox), start_timeout(sandbox), created, connect);
 }
 
-static void resume(struct e2b_connect *connect);
+static void resume(struct connecting *connect);
 
 static void
 resumed(void *argument, const struct http_answer *answer, const struct error *reason)
 {
-	struct e2b_connect *connect = argument;
+	struct connecting *connect = argument;
 	struct error err;
 
 	connect->request = NULL;
@@ -249,11 +188,11 @@ resumed(void *argument, const struct http_answer *answer, const struct error *re
 		if (e2b_take_answer(connect->sandbox, answer, &err) == 0)
 			begin_life(connect);
 		else
-			fail(connect, &err, "connect");
+			connecting_fail(connect, &err, "connect");
 		return;
 	}
 	if (answer->status == 404 && connect->adopted) {
-		create(connect);
+		connecting_create(connect);
 		return;
 	}
 	/* It is on its way to another state. */
@@ -261,11 +200,11 @@ resumed(void *argument, const struct http_answer *answer, const struct error *re
 		return;
 	err = *reason;
 	error_wrap(&err, "connect to sandbox %.64s", connect->id);
-	fail(connect, &err, NULL);
+	connecting_fail(connect, &err, NULL);
 }
 
 static void
-resume(struct e2b_connect *connect)
+resume(struct connecting *connect)
 {
 	char *id, *path;
 
@@ -277,88 +216,68 @@ resume(struct e2b_connect *connect)
 	memory_free(id);
 }
 
-static void list_page(struct e2b_connect *connect, const char *next_page);
+/* What is in the list after a create of which we heard nothing is what that made. */
+static void
+visit(struct connecting *connect)
+{
+	connect->created = connect->in_doubt;
+	resume(connect);
+}
 
 static void
 listed(void *argument, const struct http_answer *answer, const struct error *reason)
 {
-	struct e2b_connect *connect = argument;
-	struct error err;
+	struct connecting *connect = argument;
 
-	connect->request = NULL;
-	if (reason != NULL && !connect->old_list &&
-	    (answer->status == 404 || answer->status == 405)) {
-		connect->old_list = true;
-		list(connect);
+	if (reason == NULL || own(connect)->old_list ||
+	    (answer->status != 404 && answer->status != 405)) {
+		connecting_listed(connect, answer, reason);
 		return;
 	}
-	if (reason != NULL) {
-		fail(connect, reason, "list sandboxes");
-		return;
-	}
-	if (e2b_find_ours(connect->sandbox, answer, &connect->id, &err) != 0) {
-		fail(connect, &err, NULL);
-	} else if (connect->id != NULL) {
-		connect->adopted = true;
-		/* A create of ours that we heard nothing of had worked. */
-		connect->created = connect->doubt.code != ERROR_NONE;
-		resume(connect);
-	} else if (answer->next_page != NULL && ++connect->pages < PAGES_MAX) {
-		list_page(connect, answer->next_page);
-	} else {
-		create(connect);
-	}
+	own(connect)->old_list = true;
+	connecting_list(connect);
 }
 
 static void
-list_page(struct e2b_connect *connect, const char *next_page)
+list(struct connecting *connect, const char *page)
 {
 	char *path;
 
-	path = e2b_list_path(connect->sandbox, connect->old_list, next_page);
+	path = e2b_list_path(connect->sandbox, own(connect)->old_list, page);
 	connect->request = e2b_control_call(connect->sandbox, "GET", path, NULL,
 	    connect->sandbox->request_timeout, listed, connect);
 	memory_free(path);
 }
 
-static void
-list(struct e2b_connect *connect)
-{
-	connect->pages = 0;
-	list_page(connect, NULL);
-}
+static const struct connecting_kind kind = {
+	.provider = "e2b",
+	.label = "label",
+	.size = sizeof(struct e2b_connect),
+	.list = list,
+	.find = e2b_find_ours,
+	.visit = visit,
+	.create = create,
+};
 
 void
 e2b_connect(struct driver_sandbox *sandbox, const struct driver_target *target,
     driver_connected_fn *done, void *argument)
 {
-	struct e2b_connect *connect;
+	struct connecting *connect;
 	const char *id;
 
-	if (sandbox->connect != NULL)
-		log_fatal("e2b: connect while connecting");
-	connect = memory_zeroed(1, sizeof(*connect));
-	sandbox->connect = connect;
-	connect->sandbox = sandbox;
-	connect->done = done;
-	connect->argument = argument;
-	connect->may_create = target->may_create;
-	connect->again = loop_timer_new(sandbox->context.loop, again_expired, connect);
+	connect = connecting_new(&kind, &(struct connecting_setup){ .sandbox = sandbox,
+					    .place = &sandbox->connect,
+					    .loop = sandbox->context.loop,
+					    .may_create = target->may_create,
+					    .done = done,
+					    .argument = argument });
 	id = target->id;
 	if (id == NULL) {
 		id = settings_text(sandbox->context.settings, "sandbox_id");
 		sandbox->is_attached = id != NULL;
 	}
-	if (id != NULL) {
-		connect->id = memory_text(id);
-		resume(connect);
-	} else {
-		list(connect);
-	}
-}
-
-void
-e2b_connect_cancel(struct driver_sandbox *sandbox)
-{
-	free_connect(sandbox->connect);
+	if (id != NULL)
+		connecting_aim(connect, id);
+	connecting_find(connect);
 }

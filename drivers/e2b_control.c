@@ -141,7 +141,7 @@ is_id(const char *text)
 
 int
 e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer, char **id,
-    struct error *err)
+    char **page, struct error *err)
 {
 	struct json_object *list, *entry;
 	const char *found, *state;
@@ -149,7 +149,7 @@ e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *an
 	size_t i;
 	bool is_running;
 
-	*id = NULL;
+	*id = *page = NULL;
 	list = json_parse(answer->body, answer->size, err);
 	if (list == NULL || !json_object_is_type(list, json_type_array)) {
 		json_object_put(list);
@@ -170,6 +170,8 @@ e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *an
 		memory_free(*id);
 		*id = memory_text(found);
 	}
+	if (answer->next_page != NULL)
+		*page = memory_text(answer->next_page);
 	memory_free(label);
 	json_object_put(list);
 	return 0;
@@ -177,7 +179,7 @@ e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *an
 
 int
 e2b_list_others(const struct driver_sandbox *sandbox, const struct http_answer *answer,
-    bool with_paused, char ***ids, size_t *count, struct error *err)
+    bool destroys, char ***ids, size_t *count, char **page, struct error *err)
 {
 	struct json_object *list, *entry;
 	const char *found, *state;
@@ -192,16 +194,17 @@ e2b_list_others(const struct driver_sandbox *sandbox, const struct http_answer *
 		return error_set(err, ERROR_UNAVAILABLE, "the list of sandboxes is malformed");
 	}
 	*ids = memory_zeroed(1, sizeof(**ids));
-	*count = 0;
 	label = e2b_label(sandbox->context.instance);
 	for (i = 0; i < json_object_array_length(list); i++) {
 		entry = json_object_array_get_idx(list, i);
 		found = json_text(entry, "sandboxID");
 		state = json_text(entry, "state");
 		if (is_ours(entry, label) && is_id(found) && strcmp(found, sandbox->id) != 0 &&
-		    (with_paused || state == NULL || strcmp(state, "running") == 0))
+		    (destroys || state == NULL || strcmp(state, "running") == 0))
 			*ids = memory_list_add(*ids, (*count)++, found);
 	}
+	if (answer->next_page != NULL)
+		*page = memory_text(answer->next_page);
 	memory_free(label);
 	json_object_put(list);
 	return 0;

@@ -17,17 +17,13 @@ struct json_object *e2b_create_body(const struct driver_sandbox *sandbox);
  * new text. */
 char *e2b_list_path(const struct driver_sandbox *sandbox, bool old, const char *next_page);
 
-/* The id of a sandbox of ours in a list, a running one if there is, as a new text; NULL for none.
- */
+/* As the find of struct connecting_kind: a running sandbox of ours, if there is. */
 int e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer, char **id,
-    struct error *err);
+    char **page, struct error *err);
 
-/*
- * All sandboxes of ours in a list but the one that is in use, with paused ones or without, as a new
- * list of *count ids. UNAVAILABLE when none is in use any more: then any of them may be the right one.
- */
+/* As the read of struct others_kind: with paused ones, if they are destroyed. */
 int e2b_list_others(const struct driver_sandbox *sandbox, const struct http_answer *answer,
-    bool with_paused, char ***ids, size_t *count, struct error *err);
+    bool destroys, char ***ids, size_t *count, char **page, struct error *err);
 
 /*
  * Takes over which sandbox it is and how it is reached from the answer to create or connect. When

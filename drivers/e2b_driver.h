@@ -23,7 +23,7 @@ struct pump_source;
 /* envd's versions as one number: 0.5.7 is E2B_VERSION(0, 5, 7). */
 #define E2B_VERSION(major, minor, patch) ((major)*1000000U + (minor)*1000U + (patch))
 
-struct e2b_connect; /* a connect under way */
+struct connecting;
 struct others;
 struct e2b_chore; /* a request nobody waits for, or somebody that can be dropped */
 
@@ -43,8 +43,8 @@ struct driver_sandbox {
 	bool is_attached; /* by the option sandbox_id */
 	bool no_stream_input, stream_input_works;
 
-	struct e2b_connect *connect;
-	struct others *others; /* a release of others under way */
+	struct connecting *connect; /* under way */
+	struct others *others;      /* a release of others under way */
 
 	/* a release under way */
 	enum driver_release release;
@@ -111,7 +111,6 @@ void e2b_chore_free_all(struct driver_sandbox *sandbox);
 /* e2b_control.c: the operations of core/driver.h, and what an answer with a Sandbox in it says. */
 void e2b_connect(struct driver_sandbox *sandbox, const struct driver_target *target,
     driver_connected_fn *done, void *argument);
-void e2b_connect_cancel(struct driver_sandbox *sandbox);
 
 /* e2b_others.c: the interface's release_others. */
 void e2b_release_others(struct driver_sandbox *sandbox, enum driver_release release,

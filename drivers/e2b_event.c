@@ -16,7 +16,6 @@
 
 #define SIGNAL_PREFIX "signal: "
 #define CORE_SUFFIX " (core dumped)"
-#define SIGNAL_MAX 64
 
 /* envd reports a death by signal in the words of Go's syscall package for Linux. */
 static const struct {
@@ -112,7 +111,7 @@ decode_signal(const char *status, bool *core)
 			return signals[i].number;
 	/* Those without words of their own, real-time signals among them. */
 	if (strncmp(words, "signal ", 7) == 0 &&
-	    number_parse(words + 7, 1, SIGNAL_MAX, &number, NULL) == 0)
+	    number_parse(words + 7, 1, DRIVER_SIGNAL_MAX, &number, NULL) == 0)
 		return (int)number;
 	return 0;
 }

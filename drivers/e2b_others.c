@@ -20,15 +20,6 @@ list(struct driver_sandbox *sandbox, const char *page, http_done_fn *done, void 
 	return request;
 }
 
-static int
-read_page(const struct driver_sandbox *sandbox, const struct http_answer *answer, bool destroys,
-    char ***ids, size_t *count, char **page, struct error *err)
-{
-	if (answer->next_page != NULL)
-		*page = memory_text(answer->next_page);
-	return e2b_list_others(sandbox, answer, destroys, ids, count, err);
-}
-
 static struct http_request *
 release(struct driver_sandbox *sandbox, const char *id, bool destroys, http_done_fn *done,
     void *argument)
@@ -50,7 +41,7 @@ is_released(const struct http_answer *answer)
 	return answer->status == 404 || answer->status == 409;
 }
 
-static const struct others_kind kind = { list, read_page, release, is_released };
+static const struct others_kind kind = { list, e2b_list_others, release, is_released };
 
 void
 e2b_release_others(

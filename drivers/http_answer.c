@@ -196,6 +196,17 @@ http_answer_quote(struct error *err, enum error_code code, const char *text)
 	return error_set(err, code, "%s", cleaned);
 }
 
+struct json_object *
+http_answer_object(const struct http_answer *answer, struct error *err)
+{
+	struct json_object *object;
+
+	object = json_parse_object(answer->body, answer->size, err);
+	if (object == NULL && answer->size > 0 && answer->body[0] == '<')
+		error_set(err, ERROR_INVALID, "a web page answered: is api_url right?");
+	return object;
+}
+
 bool
 http_answer_may_repeat(
     enum http_repeat repeat, const struct http_answer *answer, bool is_replayable)

@@ -10,9 +10,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "drivers/local_protocol.h"
+
+struct error;
 struct loop;
-struct local_copy;
-struct local_start;
 struct message;
 struct peer;
 
@@ -32,6 +33,13 @@ struct init {
 
 /* Starts a command and reports its descriptors, or why there is none. */
 void init_command_start(struct init *init, const struct local_start *start);
+
+/*
+ * Starts the process that leads a command: its number, or -1. It leads its own session by then;
+ * streams are our ends of its descriptors, -1 for those it does not have, and then the caller's.
+ */
+pid_t init_process_start(const struct init *init, const struct local_start *start,
+    int streams[LOCAL_STREAM_KINDS], struct error *err);
 
 /* To the group of a command; nothing when it is gone. */
 void init_command_signal(struct init *init, uint32_t id, int number);

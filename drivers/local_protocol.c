@@ -4,11 +4,8 @@
 
 #include "core/base/memory.h"
 #include "core/base/message.h"
+#include "core/driver.h"
 #include "drivers/local_protocol.h"
-
-#define EXIT_STATUS_MAX 255U
-/* The last of the real-time signals. */
-#define SIGNAL_MAX 64U
 
 void
 local_start_encode(struct message *message, const struct local_start *start)
@@ -147,7 +144,7 @@ local_ended_decode(struct message *message, struct local_ended *ended, struct er
 	ended->core = message_get_bool(message);
 	if (message_end(message, err) != 0)
 		return -1;
-	if (ended->status > (ended->signaled ? SIGNAL_MAX : EXIT_STATUS_MAX))
+	if (ended->status > (ended->signaled ? DRIVER_SIGNAL_MAX : DRIVER_STATUS_MAX))
 		return error_set(err, ERROR_INVALID, "exit status %u", ended->status);
 	return 0;
 }
@@ -167,7 +164,7 @@ local_signal_decode(struct message *message, struct local_signal *signal, struct
 	signal->number = message_get_u32(message);
 	if (message_end(message, err) != 0)
 		return -1;
-	if (signal->number == 0 || signal->number > SIGNAL_MAX)
+	if (signal->number == 0 || signal->number > DRIVER_SIGNAL_MAX)
 		return error_set(err, ERROR_INVALID, "signal %u", signal->number);
 	return 0;
 }

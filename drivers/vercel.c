@@ -8,6 +8,7 @@
 #include "core/base/memory.h"
 #include "core/base/option.h"
 #include "core/json.h"
+#include "drivers/connecting.h"
 #include "drivers/kinds.h"
 #include "drivers/others.h"
 #include "drivers/vercel.h"
@@ -150,7 +151,7 @@ begin_release(void *argument)
 {
 	struct driver_sandbox *sandbox = argument;
 
-	vercel_connect_cancel(sandbox);
+	connecting_cancel(sandbox->connect);
 	others_cancel(&sandbox->others);
 	terminal_pool_drop_spares(&sandbox->terminals);
 	if (sandbox->release == DRIVER_KEEP || sandbox->session == NULL) {
@@ -226,7 +227,7 @@ static void
 vercel_close(struct driver_sandbox *sandbox)
 {
 	sandbox->is_closing = true;
-	vercel_connect_cancel(sandbox);
+	connecting_cancel(sandbox->connect);
 	others_cancel(&sandbox->others);
 	terminal_pool_close(&sandbox->terminals);
 	operation_cancel_all(&sandbox->operations);

@@ -7,6 +7,7 @@
 #include "core/base/number.h"
 #include "core/base/option.h"
 #include "core/json.h"
+#include "drivers/http_answer.h"
 #include "drivers/vercel_control.h"
 
 /* Limits of Vercel's. */
@@ -210,18 +211,6 @@ read_state(const char *word)
 	return VERCEL_PENDING;
 }
 
-/* A page that is HTML comes from a web site, not from an API. */
-static struct json_object *
-read_object(const struct http_answer *answer, struct error *err)
-{
-	struct json_object *object;
-
-	object = json_parse_object(answer->body, answer->size, err);
-	if (object == NULL && answer->size > 0 && answer->body[0] == '<')
-		error_set(err, ERROR_INVALID, "a web page answered: is api_url right?");
-	return object;
-}
-
 int
 vercel_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer,
     char **name, char **cursor, struct error *err)
@@ -232,7 +221,7 @@ vercel_find_ours(const struct driver_sandbox *sandbox, const struct http_answer 
 	size_t i;
 
 	*name = *cursor = NULL;
-	object = read_object(answer, err);
+	object = http_answer_object(answer, err);
 	if (object == NULL)
 		return error_wrap(err, "the list of sandboxes");
 	list = json_member(object, "sandboxes", json_type_array);
@@ -267,7 +256,7 @@ vercel_list_others(const struct driver_sandbox *sandbox, const struct http_answe
 
 	if (sandbox->name == NULL || sandbox->is_lost)
 		return error_set(err, ERROR_UNAVAILABLE, "the sandbox is lost");
-	object = read_object(answer, err);
+	object = http_answer_object(answer, err);
 	if (object == NULL)
 		return error_wrap(err, "the list of sandboxes");
 	*ids = memory_zeroed(1, sizeof(**ids));
@@ -323,7 +312,7 @@ vercel_read_look(const struct driver_sandbox *sandbox, const struct http_answer 
 	int result;
 
 	memset(look, 0, sizeof(*look));
-	object = read_object(answer, err);
+	object = http_answer_object(answer, err);
 	if (object == NULL)
 		return error_wrap(err, "the answer");
 	take_session(look, json_member(object, "session", json_type_object));

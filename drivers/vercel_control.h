@@ -31,10 +31,7 @@ bool vercel_wants_persistent(const struct settings *settings);
 /* What lists the sandboxes with our tag: a query, as a new text. */
 char *vercel_list_query(const struct driver_sandbox *sandbox, const char *cursor);
 
-/*
- * The name of a sandbox of ours in a page of the list, as a new text, and the cursor of the next
- * page; NULL for none.
- */
+/* As the find of struct connecting_kind, by the name. */
 int vercel_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *answer,
     char **name, char **cursor, struct error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The parts of the Vercel driver that share one sandbox: vercel.c opens, closes and releases it,
- * vercel_connect.c gets it with what vercel_control.c says and reads, vercel_life.c pushes its end
- * back and finds out what became of it, vercel_request.c makes the requests of all of them.
+ * vercel_connect.c (with vercel_remake.c) gets it with what vercel_control.c says and reads,
+ * vercel_life.c pushes its end back and finds out what became of it, vercel_request.c makes the requests of all of them.
  * Commands run on a terminal (vercel_pty.c, and terminal.h) or, to their end, by a request
  * (vercel_run.c, which reads vercel_event.c's lines); vercel_files.c moves files. Nothing else includes this.
  *
@@ -23,10 +23,10 @@
 #include "drivers/vercel_credentials.h"
 #include "drivers/waiting.h"
 
+struct connecting;
 struct json_object;
 struct loop_timer;
 struct others;
-struct vercel_connect;
 struct vercel_look;
 
 struct driver_sandbox {
@@ -44,7 +44,7 @@ struct driver_sandbox {
 	bool is_healthy;    /* the session's server of terminals has answered */
 	bool is_lost, is_closing;
 
-	struct vercel_connect *connect;
+	struct connecting *connect; /* under way */
 
 	/* a release under way */
 	enum driver_release release;
@@ -89,6 +89,10 @@ struct http_request *vercel_start_call(
 struct http_request *vercel_session_call(
     struct driver_sandbox *sandbox, const char *rest, const struct vercel_call *call);
 
+/* Also those about the sandbox with this name, which may be sent twice; query as above. */
+struct http_request *vercel_name_call(
+    struct driver_sandbox *sandbox, const char *name, const struct vercel_call *call);
+
 /* The URL of a path of the session, and the headers with this content type; both new. */
 char *vercel_session_url(const struct driver_sandbox *sandbox, const char *rest);
 char **vercel_headers(const struct driver_sandbox *sandbox, const char *type);
@@ -105,7 +109,6 @@ int vercel_check_usable(const struct driver_sandbox *sandbox, struct error *err)
 /* vercel_connect.c */
 void vercel_connect(struct driver_sandbox *sandbox, const struct driver_target *target,
     driver_connected_fn *done, void *argument);
-void vercel_connect_cancel(struct driver_sandbox *sandbox);
 
 /* No sandbox is known any more. */
 void vercel_forget(struct driver_sandbox *sandbox);

@@ -100,6 +100,28 @@ vercel_session_call(
 	return started;
 }
 
+struct http_request *
+vercel_name_call(
+    struct driver_sandbox *sandbox, const char *name, const struct vercel_call *request)
+{
+	struct vercel_call call = *request;
+	struct http_request *started;
+	char *escaped, *path, *query;
+
+	escaped = http_escape(name);
+	path = memory_text_format("/v2/sandboxes/%s", escaped);
+	query = memory_text_format("&projectId=%s%s", sandbox->credentials.project,
+	    request->query == NULL ? "" : request->query);
+	call.path = path;
+	call.query = query;
+	call.repeat = HTTP_IDEMPOTENT;
+	started = vercel_start_call(sandbox, &call);
+	memory_free(query);
+	memory_free(path);
+	memory_free(escaped);
+	return started;
+}
+
 bool
 vercel_is_code(const struct http_answer *answer, const char *code)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The session channels of a connection and the commands behind them. channel.c opens and ends
- * channels, channel_request.c answers requests, channel_stream.c moves the bytes.
+ * channels, channel_request.c answers requests, channel_stream.c moves the bytes and
+ * channel_input.c those from the client.
  */
 #ifndef GATEWAY_CHANNEL_H
 #define GATEWAY_CHANNEL_H
@@ -38,6 +39,10 @@ struct stream {
  */
 #define CHANNEL_WINDOW (2U * 1024U * 1024U + CHANNEL_PACKET)
 #define CHANNEL_PACKET 65536U
+
+/* Where bytes are on their way: shared by all channels, and empty whenever the loop waits. */
+#define CHANNEL_SCRATCH_SIZE (4U * 1024U * 1024U)
+extern unsigned char channel_scratch[CHANNEL_SCRATCH_SIZE];
 
 enum channel_stage {
 	CHANNEL_IDLE,     /* open, nothing asked for yet */
@@ -137,11 +142,16 @@ int channel_take_stream(void *argument, struct message *message, struct error *e
 int channel_take_progress(void *argument, struct message *message, struct error *err);
 int channel_take_exit(void *argument, struct message *message, struct error *err);
 
+/*
+ * channel_input.c: libssh's callback for data, and what is done when more can be passed on.
+ */
+int channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size, int is_stderr,
+    void *argument);
+void channel_input_advance(struct channel *channel);
+
 /* channel_stream.c */
 void stream_open(struct stream *stream, int fd);
 void stream_close(struct stream *stream);
-int channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size, int is_stderr,
-    void *argument);
 bool channel_stream_advance(struct channel *channel);
 void channel_stream_watch(struct channel *channel);
 void channel_quiet_expired(void *argument);

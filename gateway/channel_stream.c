@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The bytes of a channel. Both directions are pulled, never pushed: output is read from the command
- * only when the window has room and libssh has nothing left to send; input stays in libssh's
- * buffer, whose window is what holds the client back, until the command takes it.
+ * The bytes of a channel, those from the client aside (channel_input.c). Both directions are
+ * pulled, never pushed: output is read from the command only when the window has room and libssh
+ * has nothing left to send.
  */
 #include <errno.h>
 #include <malloc.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/loop.h"
-#include "core/base/memory.h"
 #include "core/base/message.h"
 #include "core/base/peer.h"
 #include "gateway/channel.h"
@@ -26,11 +22,6 @@
 /* Read from one stream in a round, and from all of a connection together. */
 #define OUTPUT_ROUND (256U * 1024U)
 #define OUTPUT_ALL (4U * 1024U * 1024U)
-/* A larger buffer for input is given back once it is empty. A pipe takes as much at once. */
-#define INPUT_KEPT 65536
-/* What one channel may hold back, and all of a connection together. */
-#define WINDOW_MAX (4U * 1024U * 1024U)
-#define WINDOW_ALL (8U * 1024U * 1024U)
 /*
  * ms; how long a pty whose command has ended may be held open by somebody else,
  * in silence and in all once it was empty.
@@ -45,7 +36,7 @@
  * touched cost nothing; those that were go back in channels_rest, for which they must begin a page
  * of any size.
  */
-static unsigned char scratch[WINDOW_MAX] __attribute__((aligned(65536)));
+unsigned char channel_scratch[CHANNEL_SCRATCH_SIZE] __attribute__((aligned(65536)));
 
 static void
 stream_ready(void *argument, unsigned events)
@@ -86,222 +77,6 @@ stream_close(struct stream *stream)
 	stream->watch = NULL;
 	descriptor_close(&stream->fd);
 	stream->ended = true;
-}
-
-/*
- * The command's stdin is at its end:
- * closed for a pipe, half closed for a socket, left alone for a pty.
- */
-static void
-end_input(struct channel *channel)
-{
-	if (channel->service != NULL) {
-		channel->input.ended = true;
-		channel->service->ended(channel->service_argument);
-		return;
-	}
-	if (channel->input.fd >= 0 && !channel->pty)
-		(void)shutdown(channel->input.fd, SHUT_WR);
-	stream_close(&channel->input);
-}
-
-static size_t
-give_service(struct channel *channel, const unsigned char *data, size_t size)
-{
-	size_t taken;
-
-	if (!channel->input.ready)
-		return 0;
-	taken = channel->service->take(channel->service_argument, data, size);
-	if (taken < size)
-		channel->input.ready = false;
-	return taken;
-}
-
-/* Is there, or can there be, somebody who takes input? */
-static bool
-has_taker(const struct channel *channel)
-{
-	return channel->service != NULL || channel->input.fd >= 0;
-}
-
-/* Writes what the command takes now; nobody reads any more: what comes is dropped, as sshd does. */
-static size_t
-write_input(struct channel *channel, const unsigned char *data, size_t size)
-{
-	ssize_t written;
-
-	if (channel->input.ended)
-		return size;
-	if (channel->service != NULL)
-		return give_service(channel, data, size);
-	written = write(channel->input.fd, data, size);
-	if (written >= 0) {
-		if ((size_t)written < size)
-			channel->input.ready = false;
-		return (size_t)written;
-	}
-	if (errno == EAGAIN || errno == EINTR) {
-		channel->input.ready = false;
-		return 0;
-	}
-	stream_close(&channel->input);
-	return size;
-}
-
-/*
- * While the sandbox is being started there is no terminal yet that could make a signal of ^C. Returns how
- * many bytes it ends, as a terminal forgets what was typed before it.
- */
-static size_t
-take_interrupt(struct channel *channel, const unsigned char *data, size_t size)
-{
-	const unsigned char *found;
-
-	if (!channel->pty || channel->stage != CHANNEL_STARTING)
-		return 0;
-	found = memchr(data, '\003', size);
-	if (found == NULL)
-		return 0;
-	channel_signal(channel, "INT");
-	return (size_t)(found - data) + 1;
-}
-
-/*
- * libssh's callback for data: passes on what the command takes at once. The rest stays in libssh's
- * buffer and is not offered again, so it is fetched by take_unread.
- */
-int
-channel_data(ssh_session ssh, ssh_channel ssh_channel, void *data, uint32_t size, int is_stderr,
-    void *argument)
-{
-	struct channel *channel = argument;
-	size_t written;
-
-	(void)ssh;
-	(void)ssh_channel;
-	if (is_stderr != 0)
-		return (int)size;
-	written = take_interrupt(channel, data, size);
-	if (written == 0 && channel->stage != CHANNEL_CLOSED && channel->input_held.length == 0 &&
-	    (channel->input.ended || has_taker(channel)))
-		written = write_input(channel, data, size);
-	channel->taken += written;
-	channel->bytes_in += written;
-	channel->unread = size - written;
-	/*
-	 * What is read of a closed channel would open its window once more:
-	 * it stays until libssh frees it.
-	 */
-	if (channel->unread > channel->window && !channel->session->dead) {
-		log_info("the client sends past the window of a channel");
-		session_disconnect(channel->session, "Data past the window of a channel");
-	}
-	return (int)written;
-}
-
-/*
- * Raises the window of a busy channel to its share:
- * libssh before 0.11 keeps it too small for a long line.
- */
-static void
-raise_window(struct channel *channel)
-{
-#if LIBSSH_VERSION_INT < SSH_VERSION_INT(0, 11, 0)
-	uint32_t share;
-	int got;
-
-	share = WINDOW_ALL / channel->session->channel_count;
-	if (share > WINDOW_MAX)
-		share = WINDOW_MAX;
-	if (channel->unread > 0 || channel->input_eof || channel->taken < share / 8)
-		return;
-	channel->taken = 0;
-	if (channel->window < share + CHANNEL_PACKET)
-		channel->window = share + CHANNEL_PACKET;
-	/*
-	 * Asks for that much, takes what is there (little),
-	 * and sets the window to what was asked for.
-	 */
-	got = ssh_channel_read_timeout(channel->ssh, scratch, share, 0, 0);
-	if (got <= 0)
-		return;
-	channel->unread = 0;
-	channel->bytes_in += (size_t)got;
-	(void)buffer_append(&channel->input_held, scratch, (size_t)got);
-#else
-	channel->taken = 0;
-#endif
-}
-
-static void
-flush_held_input(struct channel *channel)
-{
-	size_t written;
-
-	while (channel->input_held.length > 0 && (channel->input.ready || channel->input.ended)) {
-		written = write_input(
-		    channel, buffer_data(&channel->input_held), channel->input_held.length);
-		if (written == 0)
-			break;
-		buffer_consume(&channel->input_held, written);
-	}
-	if (channel->input_held.length == 0 && channel->input_held.capacity > INPUT_KEPT)
-		buffer_free(&channel->input_held);
-}
-
-/*
- * Fetches what is waiting in libssh's buffer: as much as the command may take, so that the rest
- * holds the client back. Before 0.11 all of it at once: whenever a part is read, that libssh opens
- * the window again without regard to the rest, and a slow command would let it grow for ever. True
- * when there is more.
- */
-static bool
-take_unread(struct channel *channel)
-{
-	unsigned char *place;
-	size_t size;
-	int got;
-
-	if (channel->unread == 0 || channel->input_held.length > 0 ||
-	    (!channel->input.ended && (!has_taker(channel) || !channel->input.ready)))
-		return false;
-	size = channel->unread;
-#if LIBSSH_VERSION_INT >= SSH_VERSION_INT(0, 11, 0)
-	if (size > INPUT_KEPT)
-		size = INPUT_KEPT;
-#endif
-	place = buffer_reserve(&channel->input_held, size);
-	if (place == NULL) {
-		channel->session->dead = true;
-		return false;
-	}
-	got = ssh_channel_read_timeout(channel->ssh, place, (uint32_t)size, 0, 0);
-	if (got <= 0) {
-		channel->unread = 0;
-		return false;
-	}
-	channel->unread -= (size_t)got;
-	buffer_extend(&channel->input_held, (size_t)got);
-	channel->taken += (size_t)got;
-	channel->bytes_in += (size_t)got;
-	flush_held_input(channel);
-	return channel->unread > 0;
-}
-
-static void
-advance_input(struct channel *channel)
-{
-	if (channel->stage != CHANNEL_RUNNING)
-		return;
-	flush_held_input(channel);
-	while (take_unread(channel))
-		continue;
-	raise_window(channel);
-	flush_held_input(channel);
-	if (channel->input_eof && channel->unread == 0 && channel->input_held.length == 0 &&
-	    !channel->input.ended)
-		end_input(channel);
 }
 
 /* Hands bytes to libssh: how many it took. Of a closed channel none; the callback says so. */
@@ -433,7 +208,7 @@ advance_output(struct channel *channel, struct stream *stream)
 	room = output_room(channel);
 	if (stream->fd < 0 || !stream->ready || room == 0 || channel->output_held.length > 0)
 		return false;
-	got = read(stream->fd, scratch, room);
+	got = read(stream->fd, channel_scratch, room);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
 		found_nothing(channel, stream);
 		return false;
@@ -452,11 +227,12 @@ advance_output(struct channel *channel, struct stream *stream)
 	count_output(channel, (size_t)got);
 	if (shown == 0)
 		return true;
-	written = write_output(channel, is_errors, scratch, shown);
+	written = write_output(channel, is_errors, channel_scratch, shown);
 	if (written < shown) {
 		/* During a key exchange libssh takes nothing. */
 		channel->held_is_errors = is_errors;
-		(void)buffer_append(&channel->output_held, scratch + written, shown - written);
+		(void)buffer_append(
+		    &channel->output_held, channel_scratch + written, shown - written);
 	}
 	return true;
 }
@@ -485,7 +261,7 @@ channel_stream_advance(struct channel *channel)
 {
 	bool moved;
 
-	advance_input(channel);
+	channel_input_advance(channel);
 	if (!channel->session->writable)
 		return false;
 	moved = flush_held_output(channel);
@@ -508,7 +284,7 @@ watch_stream(struct stream *stream, bool wanted, unsigned events)
 void
 channels_rest(void)
 {
-	if (madvise(scratch, sizeof(scratch), MADV_DONTNEED) != 0)
+	if (madvise(channel_scratch, sizeof(channel_scratch), MADV_DONTNEED) != 0)
 		log_debug("the scratch memory stays: errno %d", errno);
 	(void)malloc_trim(0);
 }

@@ -215,14 +215,14 @@ describe_act(const struct admin_words *words, const struct admin_end *end)
 
 	object = json_object_new_object();
 	if (words->target != NULL)
-		json_put_text(
+		rpc_json_put_text(
 		    object, words->command->state == NULL ? "session" : "workspace", words->target);
 	if (end->sandbox_id != NULL)
-		json_put_bytes(object, "sandbox_id", end->sandbox_id, strlen(end->sandbox_id));
+		rpc_json_put_bytes(object, "sandbox_id", end->sandbox_id, strlen(end->sandbox_id));
 	if (words->command->state != NULL)
-		json_put_text(object, "state", words->command->state);
+		rpc_json_put_text(object, "state", words->command->state);
 	if (end->note != NULL)
-		json_put_text(object, "note", end->note);
+		rpc_json_put_text(object, "note", end->note);
 	return object;
 }
 

@@ -117,7 +117,7 @@ static void
 put_optional(struct json_object *row, const char *name, const char *text)
 {
 	if (text != NULL)
-		json_put_bytes(row, name, text, strlen(text));
+		rpc_json_put_bytes(row, name, text, strlen(text));
 }
 
 static int
@@ -130,16 +130,16 @@ take_status(void *argument, struct message *message, struct error *err)
 	if (admin_status_decode(message, &status, err) != 0)
 		return -1;
 	row = json_object_new_object();
-	json_put_text(row, "version", status.version);
+	rpc_json_put_text(row, "version", status.version);
 	put_optional(row, "configuration", status.configuration);
-	json_put_number(row, "pid", status.pid);
-	json_put_number(row, "since", status.since);
-	json_put_boolean(row, "draining", status.draining);
-	json_put_number(row, "sessions", status.sessions);
-	json_put_number(row, "logging_in", status.starting);
-	json_put_number(row, "spares", status.spares);
-	json_put_number(row, "workers", status.workers);
-	json_put_number(row, "crashes", status.crashes);
+	rpc_json_put_number(row, "pid", status.pid);
+	rpc_json_put_number(row, "since", status.since);
+	rpc_json_put_boolean(row, "draining", status.draining);
+	rpc_json_put_number(row, "sessions", status.sessions);
+	rpc_json_put_number(row, "logging_in", status.starting);
+	rpc_json_put_number(row, "spares", status.spares);
+	rpc_json_put_number(row, "workers", status.workers);
+	rpc_json_put_number(row, "crashes", status.crashes);
 	(void)json_object_array_add(answer->rows, row);
 	admin_status_free(&status);
 	return 0;
@@ -155,11 +155,11 @@ take_login(void *argument, struct message *message, struct error *err)
 	if (admin_login_decode(message, &login, err) != 0)
 		return -1;
 	row = json_object_new_object();
-	json_put_text(row, "login", login.name);
-	json_put_text(row, "driver", login.driver);
-	json_put_text(row, "instances", login.instances);
-	json_put_number(row, "workspaces", login.workspaces);
-	json_put_number(row, "sessions", login.sessions);
+	rpc_json_put_text(row, "login", login.name);
+	rpc_json_put_text(row, "driver", login.driver);
+	rpc_json_put_text(row, "instances", login.instances);
+	rpc_json_put_number(row, "workspaces", login.workspaces);
+	rpc_json_put_number(row, "sessions", login.sessions);
 	(void)json_object_array_add(answer->rows, row);
 	admin_login_free(&login);
 	return 0;
@@ -177,19 +177,19 @@ take_workspace(void *argument, struct message *message, struct error *err)
 		return -1;
 	row = json_object_new_object();
 	instance = strchr(workspace.workspace, '+');
-	json_put_text(row, "workspace", workspace.workspace);
-	json_put_text(row, "login", workspace.login);
+	rpc_json_put_text(row, "workspace", workspace.workspace);
+	rpc_json_put_text(row, "login", workspace.login);
 	put_optional(row, "instance", instance == NULL ? NULL : instance + 1);
-	json_put_text(row, "driver", workspace.driver);
-	json_put_text(
+	rpc_json_put_text(row, "driver", workspace.driver);
+	rpc_json_put_text(
 	    row, "state", workspace.answered ? sandbox_states[workspace.report.state] : no_answer);
 	put_optional(row, "sandbox_id", workspace.report.sandbox_id);
-	json_put_number(row, "worker", workspace.pid);
-	json_put_number(row, "sessions", workspace.sessions);
-	json_put_number(row, "since", workspace.since);
+	rpc_json_put_number(row, "worker", workspace.pid);
+	rpc_json_put_number(row, "sessions", workspace.sessions);
+	rpc_json_put_number(row, "since", workspace.since);
 	if (workspace.answered) {
-		json_put_number(row, "commands", workspace.report.commands);
-		json_put_number(row, "last_used", workspace.report.last_used);
+		rpc_json_put_number(row, "commands", workspace.report.commands);
+		rpc_json_put_number(row, "last_used", workspace.report.last_used);
 	}
 	(void)json_object_array_add(answer->rows, row);
 	admin_workspace_free(&workspace);
@@ -206,20 +206,20 @@ take_session(void *argument, struct message *message, struct error *err)
 	if (admin_session_decode(message, &session, err) != 0)
 		return -1;
 	row = json_object_new_object();
-	json_put_number(row, "session", (int64_t)session.connection);
-	json_put_number(row, "pid", session.pid);
+	rpc_json_put_number(row, "session", (int64_t)session.connection);
+	rpc_json_put_number(row, "pid", session.pid);
 	put_optional(row, "workspace", session.workspace);
-	json_put_text(row, "state",
+	rpc_json_put_text(row, "state",
 	    session.answered            ? "open"
 	    : session.workspace == NULL ? "logging in"
 					: no_answer);
-	json_put_text(row, "address", session.address);
-	json_put_number(row, "port", session.port);
-	json_put_number(row, "since", session.since);
+	rpc_json_put_text(row, "address", session.address);
+	rpc_json_put_number(row, "port", session.port);
+	rpc_json_put_number(row, "since", session.since);
 	if (session.answered) {
-		json_put_number(row, "bytes_in", (int64_t)session.bytes_in);
-		json_put_number(row, "bytes_out", (int64_t)session.bytes_out);
-		json_put_number(row, "channels", session.channels);
+		rpc_json_put_number(row, "bytes_in", (int64_t)session.bytes_in);
+		rpc_json_put_number(row, "bytes_out", (int64_t)session.bytes_out);
+		rpc_json_put_number(row, "channels", session.channels);
 	}
 	put_optional(row, "key", session.key);
 	(void)json_object_array_add(answer->rows, row);
@@ -237,16 +237,16 @@ take_channel(void *argument, struct message *message, struct error *err)
 	if (admin_channel_decode(message, &channel, err) != 0)
 		return -1;
 	row = json_object_new_object();
-	json_put_number(row, "session", (int64_t)channel.connection);
-	json_put_text(row, "workspace", channel.workspace);
-	json_put_text(
+	rpc_json_put_number(row, "session", (int64_t)channel.connection);
+	rpc_json_put_text(row, "workspace", channel.workspace);
+	rpc_json_put_text(
 	    row, "kind", channel.answered ? channel_kinds[channel.channel.kind] : no_answer);
 	if (channel.answered) {
-		json_put_number(row, "channel", channel.channel.number);
-		json_put_boolean(row, "pty", channel.channel.pty);
-		json_put_number(row, "since", channel.channel.since);
-		json_put_number(row, "bytes_in", (int64_t)channel.channel.bytes_in);
-		json_put_number(row, "bytes_out", (int64_t)channel.channel.bytes_out);
+		rpc_json_put_number(row, "channel", channel.channel.number);
+		rpc_json_put_boolean(row, "pty", channel.channel.pty);
+		rpc_json_put_number(row, "since", channel.channel.since);
+		rpc_json_put_number(row, "bytes_in", (int64_t)channel.channel.bytes_in);
+		rpc_json_put_number(row, "bytes_out", (int64_t)channel.channel.bytes_out);
 	}
 	(void)json_object_array_add(answer->rows, row);
 	admin_channel_free(&channel);
@@ -289,8 +289,8 @@ compare_numbers(struct json_object *first, struct json_object *second, const cha
 {
 	int64_t one, two;
 
-	one = json_get_number(first, name, 0);
-	two = json_get_number(second, name, 0);
+	one = rpc_json_get_number(first, name, 0);
+	two = rpc_json_get_number(second, name, 0);
 	return (one > two) - (one < two);
 }
 
@@ -305,8 +305,8 @@ compare_rows(const void *first, const void *second)
 	if (result == 0)
 		result = compare_numbers(one, two, "channel");
 	if (result == 0)
-		result = strcmp(
-		    json_get_text(one, "workspace", ""), json_get_text(two, "workspace", ""));
+		result = strcmp(rpc_json_get_text(one, "workspace", ""),
+		    rpc_json_get_text(two, "workspace", ""));
 	return result;
 }
 

@@ -43,7 +43,7 @@ put_pair(struct json_object *parameters, const char *name, const char *value, st
 		(void)json_object_object_add(parameters, name, pairs);
 	}
 	key = memory_text_bounded(value, (size_t)(equals - value));
-	json_put_text(pairs, key, equals + 1);
+	rpc_json_put_text(pairs, key, equals + 1);
 	memory_free(key);
 	return 0;
 }
@@ -62,7 +62,7 @@ put_number(struct json_object *parameters, const struct operation_field *field, 
 	else
 		result = number_parse(value, field->min, field->max, &number, err);
 	if (result == 0)
-		json_put_number(parameters, field->name, number);
+		rpc_json_put_number(parameters, field->name, number);
 	return result;
 }
 
@@ -86,12 +86,12 @@ put_value(struct json_object *parameters, const struct operation_field *field, c
 		return put_pair(parameters, field->name, value, err);
 	case OPERATION_PATH:
 	case OPERATION_BYTES:
-		json_put_bytes(parameters, field->name, value, strlen(value));
+		rpc_json_put_bytes(parameters, field->name, value, strlen(value));
 		return 0;
 	default:
 		if (!utf8_valid(value, strlen(value)))
 			return error_set(err, ERROR_INVALID, "it is not UTF-8");
-		json_put_text(parameters, field->name, value);
+		rpc_json_put_text(parameters, field->name, value);
 		return 0;
 	}
 }
@@ -134,7 +134,7 @@ take_option(struct cli *cli, char ***words, struct error *err)
 		if (value != NULL)
 			return error_set(
 			    err, ERROR_INVALID, "--%.*s takes no value", (int)length, word);
-		json_put_boolean(cli->parameters, field->name, !off);
+		rpc_json_put_boolean(cli->parameters, field->name, !off);
 		return 0;
 	}
 	if (value == NULL)
@@ -172,7 +172,7 @@ take_command(struct cli *cli, char **words)
 {
 	cli->command = words;
 	if (words[1] == NULL) {
-		json_put_text(cli->parameters, "command", words[0]);
+		rpc_json_put_text(cli->parameters, "command", words[0]);
 		return;
 	}
 	for (; *words != NULL; words++)

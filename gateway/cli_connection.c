@@ -105,8 +105,8 @@ new_request(const char *method, struct json_object *params)
 	struct json_object *object;
 
 	object = json_object_new_object();
-	json_put_text(object, "jsonrpc", "2.0");
-	json_put_text(object, "method", method);
+	rpc_json_put_text(object, "jsonrpc", "2.0");
+	rpc_json_put_text(object, "method", method);
 	if (params != NULL)
 		(void)json_object_object_add(object, "params", params);
 	return object;
@@ -118,7 +118,7 @@ cli_send(struct cli_connection *connection, const char *method, struct json_obje
 	struct json_object *object;
 
 	object = new_request(method, params);
-	json_put_number(object, "id", ++connection->last_id);
+	rpc_json_put_number(object, "id", ++connection->last_id);
 	send_object(connection, object);
 	return connection->last_id;
 }
@@ -129,7 +129,7 @@ cli_send_cancel(struct cli_connection *connection, int64_t id)
 	struct json_object *params;
 
 	params = json_object_new_object();
-	json_put_number(params, "id", id);
+	rpc_json_put_number(params, "id", id);
 	send_object(connection, new_request("$/cancelRequest", params));
 }
 

@@ -81,10 +81,10 @@ feed(struct run *run)
 	if (got < 0)
 		got = 0;
 	params = json_object_new_object();
-	json_put_number(params, "request", run->id);
-	json_put_bytes(params, "data", data, (size_t)got);
+	rpc_json_put_number(params, "request", run->id);
+	rpc_json_put_bytes(params, "data", data, (size_t)got);
 	if (got == 0)
-		json_put_boolean(params, "end", true);
+		rpc_json_put_boolean(params, "end", true);
 	(void)cli_send(&run->connection, "input", params);
 	run->unanswered++;
 	run->feeding = got > 0;
@@ -102,8 +102,8 @@ take_output(struct run *run, struct json_object *params, struct error *err)
 	char *data;
 	int result;
 
-	stream = json_get_text(params, "stream", "");
-	data = json_get_bytes(params, "data", &size);
+	stream = rpc_json_get_text(params, "stream", "");
+	data = rpc_json_get_bytes(params, "data", &size);
 	if (data == NULL)
 		return error_set(err, ERROR_INVALID, "the gateway sent output without data");
 	result = descriptor_write(
@@ -124,7 +124,7 @@ take_notification(
 
 	if (strcmp(method, "output") == 0)
 		return take_output(run, params, err);
-	text = json_get_text(params, "text", NULL);
+	text = rpc_json_get_text(params, "text", NULL);
 	if (strcmp(method, "progress") == 0 && text != NULL && isatty(STDERR_FILENO)) {
 		(void)fputs("rws: ", stderr);
 		cli_put_text(stderr, text, strlen(text));
@@ -139,12 +139,12 @@ take_message(struct run *run, struct json_object *message, struct error *err)
 	struct json_object *params;
 	const char *method;
 
-	method = json_get_text(message, "method", NULL);
+	method = rpc_json_get_text(message, "method", NULL);
 	params = NULL;
 	(void)json_object_object_get_ex(message, "params", &params);
 	if (method != NULL)
 		return take_notification(run, method, params, err);
-	if (json_get_number(message, "id", 0) == run->id)
+	if (rpc_json_get_number(message, "id", 0) == run->id)
 		run->answer = json_object_get(message);
 	else if (run->unanswered > 0)
 		run->unanswered--;
@@ -243,10 +243,10 @@ find_total(struct run *run)
 	if (!is(run->cli, "snapshot.export"))
 		return;
 	params = json_object_new_object();
-	json_put_text(params, "id", json_get_text(run->cli->parameters, "id", ""));
+	rpc_json_put_text(params, "id", rpc_json_get_text(run->cli->parameters, "id", ""));
 	result = ask(run, "snapshot.show", params);
 	if (result != NULL)
-		run->total = (uint64_t)json_get_number(result, "archive_bytes", 0);
+		run->total = (uint64_t)rpc_json_get_number(result, "archive_bytes", 0);
 	json_object_put(result);
 }
 
@@ -270,7 +270,7 @@ read_content(struct json_object *parameters, struct error *err)
 		if (got > 0)
 			buffer_extend(&content, (size_t)got);
 	} while (got > 0 || (got < 0 && errno == EINTR));
-	json_put_bytes(parameters, "content",
+	rpc_json_put_bytes(parameters, "content",
 	    content.length == 0 ? "" : (const char *)buffer_data(&content), content.length);
 	buffer_free(&content);
 	return got == 0 ? 0 : error_system(err, errno, "read stdin");
@@ -283,19 +283,19 @@ prepare(struct run *run, struct error *err)
 	const struct cli *cli = run->cli;
 	struct json_object *parameters = cli->parameters;
 
-	if (is(cli, "write") && !json_has(parameters, "content"))
+	if (is(cli, "write") && !rpc_json_has(parameters, "content"))
 		return read_content(parameters, err);
 	if (is(cli, "snapshot.export") && isatty(STDOUT_FILENO))
 		return error_set(
 		    err, ERROR_INVALID, "an archive is not for a terminal: > FILE or | COMMAND");
-	if (is(cli, "exec") && !cli->json && !json_get_boolean(parameters, "detach", false)) {
-		json_put_boolean(parameters, "stream", true);
-		if (!json_has(parameters, "max_output_bytes"))
-			json_put_number(parameters, "max_output_bytes", 0);
+	if (is(cli, "exec") && !cli->json && !rpc_json_get_boolean(parameters, "detach", false)) {
+		rpc_json_put_boolean(parameters, "stream", true);
+		if (!rpc_json_has(parameters, "max_output_bytes"))
+			rpc_json_put_number(parameters, "max_output_bytes", 0);
 	}
-	if (is(cli, "exec") && !json_has(parameters, "stdin") && !isatty(STDIN_FILENO) &&
-	    !json_get_boolean(parameters, "detach", false)) {
-		json_put_boolean(parameters, "stdin_open", true);
+	if (is(cli, "exec") && !rpc_json_has(parameters, "stdin") && !isatty(STDIN_FILENO) &&
+	    !rpc_json_get_boolean(parameters, "detach", false)) {
+		rpc_json_put_boolean(parameters, "stdin_open", true);
 		run->feeding = true;
 	}
 	if (is(cli, "snapshot.import"))
@@ -308,7 +308,7 @@ static int
 exit_status(const struct cli *cli, struct json_object *result)
 {
 	if (is(cli, "exec") || is(cli, "attach"))
-		return (int)json_get_number(result, "exit_code", 0);
+		return (int)rpc_json_get_number(result, "exit_code", 0);
 	return 0;
 }
 
@@ -332,9 +332,9 @@ take_answer(struct run *run, struct error *err)
 	problem = data = NULL;
 	(void)json_object_object_get_ex(run->answer, "error", &problem);
 	(void)json_object_object_get_ex(problem, "data", &data);
-	code = error_code_parse(json_get_text(data, "code", "INVALID"));
+	code = error_code_parse(rpc_json_get_text(data, "code", "INVALID"));
 	error_set(err, code == ERROR_NONE ? ERROR_INVALID : code, "%s",
-	    json_get_text(problem, "message", "no reason"));
+	    rpc_json_get_text(problem, "message", "no reason"));
 	return -1;
 }
 

@@ -136,7 +136,7 @@ field_text(const struct operation_field *field, struct json_object *object)
 	char *bytes;
 
 	bytes = field->type == OPERATION_PATH || field->type == OPERATION_BYTES
-		    ? json_get_bytes(object, field->name, &size)
+		    ? rpc_json_get_bytes(object, field->name, &size)
 		    : NULL;
 	if (bytes != NULL)
 		return bytes;
@@ -264,7 +264,7 @@ show_paths(const struct operation_field *field, struct json_object *list)
 
 	(void)printf("%s: %zu\n", field->name, (size_t)json_object_array_length(list));
 	for (i = 0; i < (size_t)json_object_array_length(list); i++) {
-		path = json_get_path(json_object_array_get_idx(list, i), &size);
+		path = rpc_json_get_path(json_object_array_get_idx(list, i), &size);
 		if (path == NULL)
 			continue;
 		(void)fputs("  ", stdout);
@@ -307,7 +307,7 @@ put_bytes(FILE *file, struct json_object *result, const char *name)
 	size_t size;
 	char *data;
 
-	data = json_get_bytes(result, name, &size);
+	data = rpc_json_get_bytes(result, name, &size);
 	if (data != NULL)
 		(void)fwrite(data, 1, size, file);
 	memory_free(data);
@@ -319,12 +319,13 @@ show_command(struct json_object *result)
 	put_bytes(stdout, result, "stdout");
 	(void)fflush(stdout);
 	put_bytes(stderr, result, "stderr");
-	if (json_has(result, "note"))
-		(void)fprintf(stderr, "rws: %s\n", json_get_text(result, "note", ""));
-	if (json_get_boolean(result, "timed_out", false))
+	if (rpc_json_has(result, "note"))
+		(void)fprintf(stderr, "rws: %s\n", rpc_json_get_text(result, "note", ""));
+	if (rpc_json_get_boolean(result, "timed_out", false))
 		(void)fputs("rws: stopped: it ran longer than its timeout\n", stderr);
-	if (json_has(result, "job"))
-		(void)fprintf(stderr, "rws: job %" PRId64 "\n", json_get_number(result, "job", 0));
+	if (rpc_json_has(result, "job"))
+		(void)fprintf(
+		    stderr, "rws: job %" PRId64 "\n", rpc_json_get_number(result, "job", 0));
 }
 
 static void
@@ -336,12 +337,12 @@ show_matches(const struct cli *cli, struct json_object *matches)
 
 	for (i = 0; i < (size_t)json_object_array_length(matches); i++) {
 		match = json_object_array_get_idx(matches, i);
-		path = json_get_bytes(match, "path", &size);
+		path = rpc_json_get_bytes(match, "path", &size);
 		(void)fputs(cli->colours ? "\033[35m" : "", stdout);
 		cli_put_text(stdout, path == NULL ? "" : path, path == NULL ? 0 : size);
 		(void)printf("%s:%" PRId64 ":", cli->colours ? "\033[m" : "",
-		    json_get_number(match, "line", 0));
-		text = json_get_bytes(match, "text", &size);
+		    rpc_json_get_number(match, "line", 0));
+		text = rpc_json_get_bytes(match, "text", &size);
 		cli_put_text(stdout, text == NULL ? "" : text, text == NULL ? 0 : size);
 		(void)fputc('\n', stdout);
 		memory_free(path);
@@ -368,7 +369,7 @@ cli_show(const struct cli *cli, struct json_object *result)
 			if (strcmp(field->name, "truncated") != 0)
 				cli_show_field(cli, field, result);
 	}
-	if (strcmp(name, "exec") != 0 && json_get_boolean(result, "truncated", false))
+	if (strcmp(name, "exec") != 0 && rpc_json_get_boolean(result, "truncated", false))
 		(void)fprintf(stderr, "rws: %s\n",
 		    strcmp(name, "read") == 0 ? "this is a part of the file" : "there is more");
 }

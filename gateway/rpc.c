@@ -279,7 +279,7 @@ take_line(struct rpc *rpc, const char *text, size_t size)
 		size--;
 	if (strspn(text, " \t\r\n") >= size)
 		return;
-	if (!json_is_modest(text, size, RPC_VALUES_MAX)) {
+	if (!rpc_json_is_modest(text, size, RPC_VALUES_MAX)) {
 		rpc_refuse(rpc, NULL, NULL, RPC_INVALID_REQUEST, ERROR_TOO_LARGE,
 		    "the line has over 16384 values");
 		return;

@@ -21,7 +21,7 @@ new_message(void)
 	struct json_object *object;
 
 	object = json_object_new_object();
-	json_put_text(object, "jsonrpc", "2.0");
+	rpc_json_put_text(object, "jsonrpc", "2.0");
 	return object;
 }
 
@@ -31,7 +31,7 @@ rpc_notify(struct rpc *rpc, const char *method, struct json_object *params)
 	struct json_object *object;
 
 	object = new_message();
-	json_put_text(object, "method", method);
+	rpc_json_put_text(object, "method", method);
 	(void)json_object_object_add(object, "params", params);
 	rpc_send(rpc, object);
 }
@@ -101,8 +101,8 @@ new_error(struct json_object *id, int number, const char *message, struct json_o
 
 	object = new_answer(id);
 	inner = json_object_new_object();
-	json_put_number(inner, "code", number);
-	json_put_text(inner, "message", message);
+	rpc_json_put_number(inner, "code", number);
+	rpc_json_put_text(inner, "message", message);
 	if (data != NULL)
 		(void)json_object_object_add(inner, "data", data);
 	(void)json_object_object_add(object, "error", inner);
@@ -115,7 +115,7 @@ error_data(enum error_code code)
 	struct json_object *data;
 
 	data = json_object_new_object();
-	json_put_text(data, "code", error_kind(code)->name);
+	rpc_json_put_text(data, "code", error_kind(code)->name);
 	return data;
 }
 
@@ -196,8 +196,8 @@ rpc_call_output(struct rpc_call *call, const char *stream, const void *data, siz
 	}
 	params = json_object_new_object();
 	(void)json_object_object_add(params, "id", json_object_get(call->id));
-	json_put_text(params, "stream", stream);
-	json_put_bytes(params, "data", data, size);
+	rpc_json_put_text(params, "stream", stream);
+	rpc_json_put_bytes(params, "data", data, size);
 	rpc_notify(call->rpc, "output", params);
 }
 
@@ -214,11 +214,11 @@ rpc_call_progress(struct rpc_call *call, uint64_t done, uint64_t total, const ch
 	}
 	params = json_object_new_object();
 	(void)json_object_object_add(params, "id", json_object_get(call->id));
-	json_put_number(params, "done", (int64_t)done);
+	rpc_json_put_number(params, "done", (int64_t)done);
 	if (total > 0)
-		json_put_number(params, "total", (int64_t)total);
+		rpc_json_put_number(params, "total", (int64_t)total);
 	if (text != NULL)
-		json_put_text(params, "text", text);
+		rpc_json_put_text(params, "text", text);
 	rpc_notify(call->rpc, "progress", params);
 }
 

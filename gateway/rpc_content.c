@@ -22,7 +22,7 @@ add_text(struct json_object *content, const char *text, size_t size)
 	struct json_object *block;
 
 	block = json_object_new_object();
-	json_put_text(block, "type", "text");
+	rpc_json_put_text(block, "type", "text");
 	(void)json_object_object_add(block, "text", json_object_new_string_len(text, (int)size));
 	(void)json_object_array_add(content, block);
 }
@@ -58,19 +58,19 @@ show_command(struct json_object *content, struct json_object *result)
 	buffer_init(&text, TEXT_MAX);
 	append_stream(&text, result, "stdout", "");
 	append_stream(&text, result, "stderr", "stderr:\n");
-	if (json_get_boolean(result, "truncated", false))
+	if (rpc_json_get_boolean(result, "truncated", false))
 		(void)buffer_append_text(&text, "(there was more output; it was cut)\n");
-	if (json_has(result, "note"))
-		(void)buffer_append_format(&text, "(%s)\n", json_get_text(result, "note", ""));
-	if (json_has(result, "signal"))
+	if (rpc_json_has(result, "note"))
+		(void)buffer_append_format(&text, "(%s)\n", rpc_json_get_text(result, "note", ""));
+	if (rpc_json_has(result, "signal"))
 		(void)buffer_append_format(
-		    &text, "signal: %s\n", json_get_text(result, "signal", ""));
-	if (json_has(result, "exit_code"))
+		    &text, "signal: %s\n", rpc_json_get_text(result, "signal", ""));
+	if (rpc_json_has(result, "exit_code"))
 		(void)buffer_append_format(
-		    &text, "exit code: %" PRId64 "\n", json_get_number(result, "exit_code", 0));
-	if (json_has(result, "job"))
+		    &text, "exit code: %" PRId64 "\n", rpc_json_get_number(result, "exit_code", 0));
+	if (rpc_json_has(result, "job"))
 		(void)buffer_append_format(
-		    &text, "job: %" PRId64 "\n", json_get_number(result, "job", 0));
+		    &text, "job: %" PRId64 "\n", rpc_json_get_number(result, "job", 0));
 	add_text(content, (char *)buffer_data(&text), text.length);
 	buffer_free(&text);
 }
@@ -97,16 +97,16 @@ show_media(struct json_object *content, struct json_object *result, const char *
 	(void)json_object_object_get_ex(result, "content_base64", &data);
 	block = json_object_new_object();
 	if (media_block(kind) != NULL) {
-		json_put_text(block, "type", media_block(kind));
-		json_put_text(block, "mimeType", kind);
+		rpc_json_put_text(block, "type", media_block(kind));
+		rpc_json_put_text(block, "mimeType", kind);
 		(void)json_object_object_add(block, "data", json_object_get(data));
 	} else {
-		uri = memory_text_format("rws:///%s", json_get_text(result, "path", "file"));
+		uri = memory_text_format("rws:///%s", rpc_json_get_text(result, "path", "file"));
 		resource = json_object_new_object();
-		json_put_text(resource, "uri", uri);
-		json_put_text(resource, "mimeType", kind);
+		rpc_json_put_text(resource, "uri", uri);
+		rpc_json_put_text(resource, "mimeType", kind);
 		(void)json_object_object_add(resource, "blob", json_object_get(data));
-		json_put_text(block, "type", "resource");
+		rpc_json_put_text(block, "type", "resource");
 		(void)json_object_object_add(block, "resource", resource);
 		memory_free(uri);
 	}
@@ -136,9 +136,9 @@ rpc_content(const struct operation *operation, struct json_object *result)
 	else if (json_object_object_get_ex(result, "content", &value) && value != NULL)
 		add_text(content, json_object_get_string(value),
 		    (size_t)json_object_get_string_len(value));
-	else if (json_has(result, "content_base64"))
+	else if (rpc_json_has(result, "content_base64"))
 		show_media(content, result,
-		    json_get_text(result, "mime_type", "application/octet-stream"));
+		    rpc_json_get_text(result, "mime_type", "application/octet-stream"));
 	else
 		show_json(content, result);
 	return content;

@@ -54,7 +54,7 @@ put_stream(
 {
 	if (cut)
 		size = whole_characters(data, size);
-	json_put_bytes(result, name, data == NULL ? (const unsigned char *)"" : data, size);
+	rpc_json_put_bytes(result, name, data == NULL ? (const unsigned char *)"" : data, size);
 }
 
 static void
@@ -63,12 +63,12 @@ put_exit(struct json_object *result, const struct command_exit *ended)
 	const char *name;
 
 	name = ended->signaled ? signal_name((int)ended->status) : NULL;
-	json_put_number(
+	rpc_json_put_number(
 	    result, "exit_code", ended->signaled ? STATUS_SIGNAL + ended->status : ended->status);
 	if (name != NULL)
-		json_put_text(result, "signal", name);
+		rpc_json_put_text(result, "signal", name);
 	if (ended->note != NULL)
-		json_put_text(result, "note", ended->note);
+		rpc_json_put_text(result, "note", ended->note);
 }
 
 /* The result of a job that has ended, or has been detached. */
@@ -84,18 +84,18 @@ make_result(const struct job *job, bool with_output)
 	if (ended != NULL)
 		put_exit(result, ended);
 	if (job_timed_out(job))
-		json_put_boolean(result, "timed_out", true);
+		rpc_json_put_boolean(result, "timed_out", true);
 	if (with_output) {
 		data = job_head(job, JOB_OUTPUT, &size);
 		put_stream(result, "stdout", data, size, job_truncated(job));
 		data = job_head(job, JOB_ERRORS, &size);
 		put_stream(result, "stderr", data, size, job_truncated(job));
 	}
-	json_put_boolean(result, "truncated", job_truncated(job));
+	rpc_json_put_boolean(result, "truncated", job_truncated(job));
 	if (ended != NULL)
-		json_put_number(result, "duration", job_duration(job));
+		rpc_json_put_number(result, "duration", job_duration(job));
 	if (job_state(job) != JOB_ENDED)
-		json_put_number(result, "job", job_number(job));
+		rpc_json_put_number(result, "job", job_number(job));
 	return result;
 }
 
@@ -204,22 +204,23 @@ fill_request(
 	const char *background;
 	int64_t output;
 
-	request->detach = json_get_boolean(parameters, "detach", false);
-	request->input_open = json_get_boolean(parameters, "stdin_open", false);
-	request->command.timeout = json_get_number(
+	request->detach = rpc_json_get_boolean(parameters, "detach", false);
+	request->input_open = rpc_json_get_boolean(parameters, "stdin_open", false);
+	request->command.timeout = rpc_json_get_number(
 	    parameters, "timeout", request->detach ? 0 : settings_number(settings, "timeout"));
-	request->command.kill_grace = (uint32_t)json_get_number(
+	request->command.kill_grace = (uint32_t)rpc_json_get_number(
 	    parameters, "kill_grace", settings_number(settings, "kill_grace"));
-	output = json_get_number(
+	output = rpc_json_get_number(
 	    parameters, "max_output_bytes", settings_number(settings, "max_output_bytes"));
 	request->max_output = output < (int64_t)OUTPUT_MAX ? (uint64_t)output : OUTPUT_MAX;
-	request->max_stream = (uint64_t)json_get_number(parameters, "max_stream_bytes",
+	request->max_stream = (uint64_t)rpc_json_get_number(parameters, "max_stream_bytes",
 	    request->detach ? 0 : settings_number(settings, "max_stream_bytes"));
-	background = json_get_text(parameters, "background", settings_text(settings, "background"));
+	background = rpc_json_get_text(
+	    parameters, "background", settings_text(settings, "background"));
 	request->command.keep_background = strcmp(background, "keep") == 0;
 	request->command.follow_background = request->command.keep_background;
-	request->command.want_stdin = request->input_open || json_has(parameters, "stdin") ||
-				      json_has(parameters, "stdin_base64");
+	request->command.want_stdin = request->input_open || rpc_json_has(parameters, "stdin") ||
+				      rpc_json_has(parameters, "stdin_base64");
 }
 
 /* The words of the command; new. NULL when it is not said once what to run. */
@@ -230,8 +231,8 @@ make_argv(struct json_object *parameters, struct error *err)
 	char **argv;
 	size_t count;
 
-	command = json_get_text(parameters, "command", NULL);
-	argv = json_get_list(parameters, "argv");
+	command = rpc_json_get_text(parameters, "command", NULL);
+	argv = rpc_json_get_list(parameters, "argv");
 	if ((command != NULL) == (argv[0] != NULL)) {
 		error_set(err, ERROR_INVALID, "exec needs either command or argv");
 		memory_list_free(argv);
@@ -255,7 +256,7 @@ make_environment(const struct rpc_call *call, struct json_object *parameters)
 	environment = memory_list(call->rpc->environment);
 	for (count = 0; environment[count] != NULL; count++)
 		continue;
-	pairs = json_get_pairs(parameters, "env");
+	pairs = rpc_json_get_pairs(parameters, "env");
 	for (i = 0; pairs[i] != NULL; i++)
 		environment = memory_list_add(environment, count++, pairs[i]);
 	memory_list_free(pairs);
@@ -269,7 +270,7 @@ make_title(char *const *argv, struct json_object *parameters)
 	char *title, *longer;
 	size_t i;
 
-	command = json_get_text(parameters, "command", NULL);
+	command = rpc_json_get_text(parameters, "command", NULL);
 	if (command != NULL)
 		return memory_text_bounded(command, strnlen(command, TITLE_MAX));
 	title = memory_text_bounded(argv[0], strnlen(argv[0], TITLE_MAX));
@@ -310,8 +311,8 @@ exec_start(struct rpc_call *call, struct json_object *parameters)
 	}
 	environment = make_environment(call, parameters);
 	title = make_title(argv, parameters);
-	input = json_get_bytes(parameters, "stdin", &request.input_size);
-	directory = json_get_bytes(parameters, "cwd", &size);
+	input = rpc_json_get_bytes(parameters, "stdin", &request.input_size);
+	directory = rpc_json_get_bytes(parameters, "cwd", &size);
 	fill_request(call, parameters, &request);
 	request.command.argv = argv;
 	request.command.environment = environment;
@@ -319,7 +320,7 @@ exec_start(struct rpc_call *call, struct json_object *parameters)
 	request.input = input;
 	request.title = title;
 	start_job(
-	    call, &request, json_get_boolean(parameters, "stream", call->mcp.progress != NULL));
+	    call, &request, rpc_json_get_boolean(parameters, "stream", call->mcp.progress != NULL));
 	memory_free(directory);
 	memory_text_wipe(input);
 	memory_free(title);
@@ -334,7 +335,7 @@ attach_start(struct rpc_call *call, struct json_object *parameters)
 	struct error err;
 	struct job *job;
 
-	job = job_find(call->rpc->worker, json_get_number(parameters, "job", 0));
+	job = job_find(call->rpc->worker, rpc_json_get_number(parameters, "job", 0));
 	if (job == NULL) {
 		error_set(&err, ERROR_NOT_FOUND, "there is no such job");
 		rpc_call_error(call, &err);
@@ -347,7 +348,7 @@ attach_start(struct rpc_call *call, struct json_object *parameters)
 	follower->attached = true;
 	call->state = follower;
 	follower->watcher = job_watch(
-	    job, json_get_boolean(parameters, "replay", true), &follower_events, follower);
+	    job, rpc_json_get_boolean(parameters, "replay", true), &follower_events, follower);
 	if (job_state(job) == JOB_ENDED) {
 		job_unwatch(follower->watcher);
 		follower_finished(follower);
@@ -392,7 +393,7 @@ put_input(struct rpc_call *call, struct json_object *parameters, const struct fe
 			    err, ERROR_NOT_FOUND, "there is no such request that takes input");
 		result = other->handler->input(other, input, &lot, err);
 	} else {
-		job = job_find(call->rpc->worker, json_get_number(parameters, "job", 0));
+		job = job_find(call->rpc->worker, rpc_json_get_number(parameters, "job", 0));
 		if (job == NULL)
 			return error_set(err, ERROR_NOT_FOUND, "there is no such job");
 		result = job_input(job, input, &lot, err);
@@ -409,9 +410,9 @@ input_start(struct rpc_call *call, struct json_object *parameters)
 	struct error err;
 	char *data;
 
-	data = json_get_bytes(parameters, "data", &input.size);
+	data = rpc_json_get_bytes(parameters, "data", &input.size);
 	input.data = data;
-	input.end = json_get_boolean(parameters, "end", false);
+	input.end = rpc_json_get_boolean(parameters, "end", false);
 	if (put_input(call, parameters, &input, &err) != 0)
 		rpc_call_error(call, &err);
 	memory_text_wipe(data);

@@ -110,7 +110,7 @@ file_call_path(struct json_object *parameters, const char *name, const char *oth
 	size_t size;
 	char *path;
 
-	path = json_get_bytes(parameters, name, &size);
+	path = rpc_json_get_bytes(parameters, name, &size);
 	return path == NULL && otherwise != NULL ? memory_text(otherwise) : path;
 }
 
@@ -122,7 +122,7 @@ file_call_object(const struct file_call *file)
 
 	object = json_object_new_object();
 	path = file_call_path(file->parameters, "path", ".");
-	json_put_bytes(object, "path", path, strlen(path));
+	rpc_json_put_bytes(object, "path", path, strlen(path));
 	memory_free(path);
 	return object;
 }
@@ -162,15 +162,15 @@ cut_content(struct json_object *parameters, const unsigned char **data, size_t *
 {
 	int64_t offset, max;
 
-	if (json_has(parameters, "first_line") || json_has(parameters, "max_lines"))
-		cut_lines(data, size, json_get_number(parameters, "first_line", 1),
-		    json_get_number(parameters, "max_lines", INT64_MAX));
-	offset = json_get_number(parameters, "offset", 0);
+	if (rpc_json_has(parameters, "first_line") || rpc_json_has(parameters, "max_lines"))
+		cut_lines(data, size, rpc_json_get_number(parameters, "first_line", 1),
+		    rpc_json_get_number(parameters, "max_lines", INT64_MAX));
+	offset = rpc_json_get_number(parameters, "offset", 0);
 	if (offset > (int64_t)*size)
 		offset = (int64_t)*size;
 	*data += offset;
 	*size -= (size_t)offset;
-	max = json_get_number(parameters, "max_bytes", CONTENT_MAX);
+	max = rpc_json_get_number(parameters, "max_bytes", CONTENT_MAX);
 	if (*size > (size_t)max)
 		*size = (size_t)max;
 }
@@ -193,13 +193,13 @@ read_reply(struct file_call *file, struct file_reply *reply)
 	size = whole;
 	cut_content(file->parameters, &data, &size);
 	result = file_call_object(file);
-	json_put_text(result, "mime_type", content_kind(content, whole));
-	json_put_number(result, "size", (int64_t)whole);
-	json_put_boolean(result, "truncated", size < whole);
-	if (strcmp(json_get_text(file->parameters, "encoding", "auto"), "base64") == 0)
-		json_put_base64(result, "content", data, size);
+	rpc_json_put_text(result, "mime_type", content_kind(content, whole));
+	rpc_json_put_number(result, "size", (int64_t)whole);
+	rpc_json_put_boolean(result, "truncated", size < whole);
+	if (strcmp(rpc_json_get_text(file->parameters, "encoding", "auto"), "base64") == 0)
+		rpc_json_put_base64(result, "content", data, size);
 	else
-		json_put_bytes(result, "content", data, size);
+		rpc_json_put_bytes(result, "content", data, size);
 	memory_free(content);
 	file_call_result(file, result);
 }
@@ -236,7 +236,7 @@ write_reply(struct file_call *file, struct file_reply *reply)
 	struct json_object *result;
 
 	result = file_call_object(file);
-	json_put_number(result, "size", (int64_t)reply->attributes.size);
+	rpc_json_put_number(result, "size", (int64_t)reply->attributes.size);
 	file_call_result(file, result);
 }
 
@@ -263,17 +263,17 @@ fill_write(struct file_call *file, struct file_request *request, struct error *e
 	char *data;
 	int result;
 
-	mode = json_get_text(file->parameters, "mode", NULL);
+	mode = rpc_json_get_text(file->parameters, "mode", NULL);
 	if (mode != NULL) {
 		if (parse_mode(mode, &request->change.mode, err) != 0)
 			return -1;
 		request->change.fields = FILE_CHANGE_MODE;
 	}
-	if (json_get_boolean(file->parameters, "parents", true))
+	if (rpc_json_get_boolean(file->parameters, "parents", true))
 		request->flags |= FILE_PARENTS;
-	if (!json_get_boolean(file->parameters, "overwrite", true))
+	if (!rpc_json_get_boolean(file->parameters, "overwrite", true))
 		request->flags |= FILE_EXCLUSIVE;
-	data = json_get_bytes(file->parameters, "content", &size);
+	data = rpc_json_get_bytes(file->parameters, "content", &size);
 	result = make_commit(file, data, size, request, err);
 	memory_free(data);
 	return result;
@@ -301,8 +301,8 @@ edit_reply(struct file_call *file, struct file_reply *reply)
 	struct json_object *result;
 
 	result = file_call_object(file);
-	json_put_number(result, "size", (int64_t)reply->attributes.size);
-	json_put_number(result, "replaced", file->count);
+	rpc_json_put_number(result, "size", (int64_t)reply->attributes.size);
+	rpc_json_put_number(result, "replaced", file->count);
 	file_call_result(file, result);
 }
 
@@ -315,8 +315,8 @@ replace(struct buffer *out, const unsigned char *content, size_t size,
 	size_t old_size, new_size;
 	char *old, *new;
 
-	old = json_get_bytes(parameters, "old", &old_size);
-	new = json_get_bytes(parameters, "new", &new_size);
+	old = rpc_json_get_bytes(parameters, "old", &old_size);
+	new = rpc_json_get_bytes(parameters, "new", &new_size);
 	*count = 0;
 	for (at = content; old_size > 0; at = found + old_size) {
 		found = memmem(at, (size_t)(end - at), old, old_size);
@@ -336,7 +336,7 @@ check_count(struct json_object *parameters, size_t count, struct error *err)
 {
 	if (count == 0)
 		return error_set(err, ERROR_INVALID, "old does not occur in the file");
-	if (count > 1 && !json_get_boolean(parameters, "all", false))
+	if (count > 1 && !rpc_json_get_boolean(parameters, "all", false))
 		return error_set(err, ERROR_INVALID,
 		    "old occurs %zu times in the file: give more of its surroundings, or set all",
 		    count);

@@ -4,22 +4,18 @@
  * command has ended, nothing of it runs any more (or it may: background keep), and its pipes are
  * read empty. Everything that frees happens in the settle timer, never below a callback.
  */
-#include <errno.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "core/base/buffer.h"
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/driver.h"
 #include "gateway/rpc_job.h"
+#include "gateway/rpc_job_state.h"
 #include "gateway/worker.h"
 
 #define STATUS_TIMEOUT 124
-#define READ_SIZE 65536
 /*
  * ms after the end of a command with background keep: when it left nothing, that is known by then.
  */
@@ -32,61 +28,11 @@
 /* Jobs that ended and whose output can still be read. */
 #define ENDED_KEPT 8
 
-struct job_watcher {
-	struct job_watcher *next;
-	struct job *job;
-	const struct job_events *events;
-	void *argument;
-	bool owner;
-};
-
-struct source {
-	struct job *job;
-	enum job_stream number;
-	int fd;
-	struct loop_watch *watch;
-	uint64_t written;
-	struct buffer head, tail;
-};
-
-struct job {
-	struct job *next;
-	struct worker *worker;
-	uint32_t number;
-	char *title;
-	struct command *command;
-	struct source sources[JOB_STREAMS];
-	struct feed *input;
-	struct job_watcher *watchers;
-	struct loop_timer *settle;
-	uint64_t max_stream;
-	int64_t timeout;
-	uint32_t kill_grace;
-	bool keep, detach;
-	bool limited;  /* it wrote too much */
-	bool ended;    /* its command did; ending says how */
-	bool waited;   /* long enough for what it left */
-	bool gone;     /* nothing of it runs */
-	bool finished; /* the watchers were told that it ended */
-	bool over;     /* and that nothing of it runs */
-	struct command_exit ending;
-	int64_t started, start_time, duration;
-};
-
-static void
-close_source(struct source *source)
-{
-	loop_unwatch(source->watch);
-	source->watch = NULL;
-	descriptor_close(&source->fd);
-}
-
 static void
 free_job(struct job *job)
 {
 	struct job_watcher *watcher;
 	struct job **place;
-	unsigned i;
 
 	for (place = &job->worker->jobs; *place != job; place = &(*place)->next)
 		continue;
@@ -98,11 +44,7 @@ free_job(struct job *job)
 		job->watchers = watcher->next;
 		memory_free(watcher);
 	}
-	for (i = 0; i < JOB_STREAMS; i++) {
-		close_source(&job->sources[i]);
-		buffer_free(&job->sources[i].head);
-		buffer_free(&job->sources[i].tail);
-	}
+	job_output_free(job);
 	loop_timer_free(job->settle);
 	memory_free(job->ending.note);
 	memory_free(job->title);
@@ -129,76 +71,6 @@ forget_old(struct worker *worker)
 		free_job(oldest);
 }
 
-static bool
-watchers_ready(const struct job *job)
-{
-	const struct job_watcher *watcher;
-
-	for (watcher = job->watchers; watcher != NULL; watcher = watcher->next)
-		if (watcher->events->ready != NULL && !watcher->events->ready(watcher->argument))
-			return false;
-	return true;
-}
-
-/* Keeps the first and the last of it. */
-static void
-keep_output(struct source *source, const unsigned char *data, size_t size)
-{
-	size_t room;
-
-	room = buffer_room(&source->head);
-	(void)buffer_append(&source->head, data, size < room ? size : room);
-	if (!source->job->keep && !source->job->detach)
-		return;
-	if (size > source->tail.limit) {
-		data += size - source->tail.limit;
-		size = source->tail.limit;
-	}
-	if (size > buffer_room(&source->tail))
-		buffer_consume(&source->tail, size - buffer_room(&source->tail));
-	(void)buffer_append(&source->tail, data, size);
-}
-
-static void
-take_output(struct source *source, const unsigned char *data, size_t size)
-{
-	struct job *job = source->job;
-	struct job_watcher *watcher;
-
-	if (job->limited)
-		return;
-	source->written += size;
-	keep_output(source, data, size);
-	for (watcher = job->watchers; watcher != NULL; watcher = watcher->next)
-		if (watcher->events->output != NULL)
-			watcher->events->output(watcher->argument, source->number, data, size);
-	if (job->max_stream > 0 && !job->ended &&
-	    job->sources[JOB_OUTPUT].written + job->sources[JOB_ERRORS].written > job->max_stream) {
-		job->limited = true;
-		command_limit(job->command, job->max_stream);
-	}
-}
-
-/* Reads once; false when there is nothing more for now. */
-static bool
-read_source(struct source *source)
-{
-	static unsigned char chunk[READ_SIZE];
-	ssize_t got;
-
-	if (source->fd < 0)
-		return false;
-	got = read(source->fd, chunk, sizeof(chunk));
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	if (got <= 0) {
-		close_source(source);
-		return false;
-	}
-	take_output(source, chunk, (size_t)got);
-	return true;
-}
-
 /* Tells the watchers the end; each is gone afterwards. */
 static void
 tell_finished(struct job *job)
@@ -214,26 +86,11 @@ tell_finished(struct job *job)
 	}
 }
 
-/* Reads what is there; true when that is all there will be of the command. */
-static bool
-read_rest(struct job *job)
-{
-	struct source *source;
-
-	for (source = job->sources; source < job->sources + JOB_STREAMS; source++) {
-		do {
-			if (!watchers_ready(job))
-				return false;
-		} while (read_source(source));
-	}
-	return true;
-}
-
 /* Moves a job on whose command has ended. */
 static void
 advance(struct job *job)
 {
-	if ((!job->gone && !job->waited) || job->over || !read_rest(job))
+	if ((!job->gone && !job->waited) || job->over || !job_output_read_rest(job))
 		return;
 	if (!job->finished) {
 		job->finished = true;
@@ -245,33 +102,6 @@ advance(struct job *job)
 		tell_finished(job);
 		loop_timer_start(job->settle, 0);
 	}
-}
-
-static void
-source_ready(void *argument, unsigned events)
-{
-	struct source *source = argument;
-	struct job *job = source->job;
-
-	(void)events;
-	if (!watchers_ready(job)) {
-		/* Not only unread: a hang-up would be reported again and again. */
-		loop_unwatch(source->watch);
-		source->watch = NULL;
-		return;
-	}
-	(void)read_source(source);
-}
-
-static void
-watch_sources(struct job *job)
-{
-	struct source *source;
-
-	for (source = job->sources; source < job->sources + JOB_STREAMS; source++)
-		if (source->fd >= 0 && source->watch == NULL)
-			source->watch = loop_watch(
-			    job->worker->loop, source->fd, LOOP_READ, source_ready, source);
 }
 
 /* The place where a command is let go and a job is freed. */
@@ -318,7 +148,7 @@ command_started(void *argument, const struct driver_descriptors *descriptors)
 	(void)descriptor_nonblock(descriptors->output, NULL);
 	if (descriptors->errors >= 0)
 		(void)descriptor_nonblock(descriptors->errors, NULL);
-	watch_sources(job);
+	job_output_watch(job);
 	feed_start(job->input, descriptors->input);
 	for (watcher = job->watchers; watcher != NULL; watcher = next) {
 		next = watcher->next;
@@ -375,7 +205,6 @@ job_start(struct worker *worker, const struct job_request *request, const struct
 {
 	struct feed_input given = { 0 };
 	struct job *job, **place;
-	unsigned i;
 
 	job = memory_zeroed(1, sizeof(*job));
 	job->worker = worker;
@@ -388,13 +217,7 @@ job_start(struct worker *worker, const struct job_request *request, const struct
 	job->timeout = request->command.timeout;
 	job->start_time = (int64_t)time(NULL);
 	job->started = loop_now();
-	for (i = 0; i < JOB_STREAMS; i++) {
-		job->sources[i].job = job;
-		job->sources[i].number = (enum job_stream)i;
-		job->sources[i].fd = -1;
-		buffer_init(&job->sources[i].head, (size_t)request->max_output);
-		buffer_init(&job->sources[i].tail, (size_t)request->max_output);
-	}
+	job_output_init(job, (size_t)request->max_output);
 	job->settle = loop_timer_new(worker->loop, settle_expired, job);
 	job->input = feed_new(worker->loop, true);
 	given.data = request->input;
@@ -468,7 +291,7 @@ job_unwatch(struct job_watcher *watcher)
 void
 job_resume(struct job *job)
 {
-	watch_sources(job);
+	job_output_watch(job);
 	if (!job->over && (job->gone || job->waited))
 		loop_timer_start(job->settle, 0);
 }
@@ -544,46 +367,10 @@ job_timed_out(const struct job *job)
 	       job->duration >= job->timeout;
 }
 
-uint64_t
-job_written(const struct job *job, enum job_stream stream)
-{
-	return job->sources[stream].written;
-}
-
-bool
-job_truncated(const struct job *job)
-{
-	const struct source *source;
-
-	for (source = job->sources; source < job->sources + JOB_STREAMS; source++)
-		if (source->written > source->head.length)
-			return true;
-	return job->limited;
-}
-
 bool
 job_detached(const struct job *job)
 {
 	return job->detach;
-}
-
-const unsigned char *
-job_head(const struct job *job, enum job_stream stream, size_t *size)
-{
-	*size = job->sources[stream].head.length;
-	return buffer_data(&job->sources[stream].head);
-}
-
-const unsigned char *
-job_tail(const struct job *job, enum job_stream stream, size_t max, size_t *size)
-{
-	const struct source *source = &job->sources[stream];
-	const struct buffer *kept;
-
-	/* One that keeps no tail has not finished: its head is all there is. */
-	kept = job->keep || job->detach ? &source->tail : &source->head;
-	*size = kept->length < max ? kept->length : max;
-	return kept->length == 0 ? NULL : buffer_data(kept) + kept->length - *size;
 }
 
 void

@@ -28,7 +28,7 @@ put_exit_code(struct json_object *object, const struct job *job)
 	const struct command_exit *ended = job_exit(job);
 
 	if (ended != NULL && !ended->failed)
-		json_put_number(object, "exit_code",
+		rpc_json_put_number(object, "exit_code",
 		    ended->signaled ? STATUS_SIGNAL + ended->status : ended->status);
 }
 
@@ -43,12 +43,12 @@ jobs_start(struct rpc_call *call, struct json_object *parameters)
 	list = json_object_new_array();
 	for (i = 0; (job = job_at(call->rpc->worker, i)) != NULL; i++) {
 		entry = json_object_new_object();
-		json_put_number(entry, "job", job_number(job));
-		json_put_text(entry, "command", job_title(job));
-		json_put_text(entry, "state", state_name(job));
-		json_put_number(entry, "started", job_start_time(job));
+		rpc_json_put_number(entry, "job", job_number(job));
+		rpc_json_put_text(entry, "command", job_title(job));
+		rpc_json_put_text(entry, "state", state_name(job));
+		rpc_json_put_number(entry, "started", job_start_time(job));
 		put_exit_code(entry, job);
-		json_put_number(entry, "output_bytes",
+		rpc_json_put_number(entry, "output_bytes",
 		    (int64_t)(job_written(job, JOB_OUTPUT) + job_written(job, JOB_ERRORS)));
 		(void)json_object_array_add(list, entry);
 	}
@@ -63,7 +63,7 @@ find_job(struct rpc_call *call, struct json_object *parameters)
 	struct error err;
 	struct job *job;
 
-	job = job_find(call->rpc->worker, json_get_number(parameters, "job", 0));
+	job = job_find(call->rpc->worker, rpc_json_get_number(parameters, "job", 0));
 	if (job == NULL) {
 		error_set(&err, ERROR_NOT_FOUND, "there is no such job");
 		rpc_call_error(call, &err);
@@ -86,7 +86,7 @@ put_tail(struct json_object *result, const char *name, const struct job *job,
 		data++;
 		size--;
 	}
-	json_put_bytes(result, name, data == NULL ? (const unsigned char *)"" : data, size);
+	rpc_json_put_bytes(result, name, data == NULL ? (const unsigned char *)"" : data, size);
 	return size < written;
 }
 
@@ -101,14 +101,14 @@ logs_start(struct rpc_call *call, struct json_object *parameters)
 	job = find_job(call, parameters);
 	if (job == NULL)
 		return;
-	max = (size_t)json_get_number(parameters, "max_bytes", 65536);
+	max = (size_t)rpc_json_get_number(parameters, "max_bytes", 65536);
 	result = json_object_new_object();
-	json_put_number(result, "job", job_number(job));
-	json_put_text(result, "state", state_name(job));
+	rpc_json_put_number(result, "job", job_number(job));
+	rpc_json_put_text(result, "state", state_name(job));
 	put_exit_code(result, job);
 	cut = put_tail(result, "stdout", job, JOB_OUTPUT, max);
 	cut = put_tail(result, "stderr", job, JOB_ERRORS, max) || cut;
-	json_put_boolean(result, "truncated", cut);
+	rpc_json_put_boolean(result, "truncated", cut);
 	rpc_call_result(call, result);
 }
 
@@ -120,7 +120,7 @@ signal_start(struct rpc_call *call, struct json_object *parameters)
 	struct error err;
 	struct job *job;
 
-	name = json_get_text(parameters, "signal", "TERM");
+	name = rpc_json_get_text(parameters, "signal", "TERM");
 	if (strncmp(name, "SIG", 3) == 0)
 		name += 3;
 	if (signal_number(name) == 0) {
@@ -138,8 +138,8 @@ signal_start(struct rpc_call *call, struct json_object *parameters)
 	}
 	job_signal(job, signal_number(name));
 	result = json_object_new_object();
-	json_put_number(result, "job", job_number(job));
-	json_put_text(result, "signal", name);
+	rpc_json_put_number(result, "job", job_number(job));
+	rpc_json_put_text(result, "signal", name);
 	rpc_call_result(call, result);
 }
 

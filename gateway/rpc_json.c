@@ -23,45 +23,45 @@ base64_name(char out[NAME_SIZE], const char *name)
 }
 
 void
-json_put_bytes(struct json_object *object, const char *name, const void *data, size_t size)
+rpc_json_put_bytes(struct json_object *object, const char *name, const void *data, size_t size)
 {
 	if (utf8_valid(data, size))
 		(void)json_object_object_add(
 		    object, name, json_object_new_string_len(data, (int)size));
 	else
-		json_put_base64(object, name, data, size);
+		rpc_json_put_base64(object, name, data, size);
 }
 
 void
-json_put_base64(struct json_object *object, const char *name, const void *data, size_t size)
+rpc_json_put_base64(struct json_object *object, const char *name, const void *data, size_t size)
 {
 	char other[NAME_SIZE], *text;
 
 	text = base64_text(data, size);
-	json_put_text(object, base64_name(other, name), text);
+	rpc_json_put_text(object, base64_name(other, name), text);
 	memory_free(text);
 }
 
 void
-json_put_text(struct json_object *object, const char *name, const char *text)
+rpc_json_put_text(struct json_object *object, const char *name, const char *text)
 {
 	(void)json_object_object_add(object, name, json_object_new_string(text));
 }
 
 void
-json_put_number(struct json_object *object, const char *name, int64_t value)
+rpc_json_put_number(struct json_object *object, const char *name, int64_t value)
 {
 	(void)json_object_object_add(object, name, json_object_new_int64(value));
 }
 
 void
-json_put_boolean(struct json_object *object, const char *name, bool value)
+rpc_json_put_boolean(struct json_object *object, const char *name, bool value)
 {
 	(void)json_object_object_add(object, name, json_object_new_boolean(value));
 }
 
 bool
-json_is_modest(const char *text, size_t size, size_t max)
+rpc_json_is_modest(const char *text, size_t size, size_t max)
 {
 	bool quoted = false;
 	size_t i, count = 0;
@@ -78,7 +78,7 @@ json_is_modest(const char *text, size_t size, size_t max)
 }
 
 struct json_object *
-json_path(const char *path)
+rpc_json_path(const char *path)
 {
 	struct json_object *object;
 	char *text;
@@ -87,13 +87,13 @@ json_path(const char *path)
 		return json_object_new_string(path);
 	object = json_object_new_object();
 	text = base64_text(path, strlen(path));
-	json_put_text(object, "base64", text);
+	rpc_json_put_text(object, "base64", text);
 	memory_free(text);
 	return object;
 }
 
 const char *
-json_get_text(struct json_object *object, const char *name, const char *otherwise)
+rpc_json_get_text(struct json_object *object, const char *name, const char *otherwise)
 {
 	struct json_object *value;
 
@@ -103,7 +103,7 @@ json_get_text(struct json_object *object, const char *name, const char *otherwis
 }
 
 int64_t
-json_get_number(struct json_object *object, const char *name, int64_t otherwise)
+rpc_json_get_number(struct json_object *object, const char *name, int64_t otherwise)
 {
 	struct json_object *value;
 
@@ -113,7 +113,7 @@ json_get_number(struct json_object *object, const char *name, int64_t otherwise)
 }
 
 bool
-json_get_boolean(struct json_object *object, const char *name, bool otherwise)
+rpc_json_get_boolean(struct json_object *object, const char *name, bool otherwise)
 {
 	struct json_object *value;
 
@@ -123,7 +123,7 @@ json_get_boolean(struct json_object *object, const char *name, bool otherwise)
 }
 
 bool
-json_has(struct json_object *object, const char *name)
+rpc_json_has(struct json_object *object, const char *name)
 {
 	struct json_object *value;
 
@@ -149,7 +149,7 @@ decode(struct json_object *value, size_t *size)
 }
 
 char *
-json_get_path(struct json_object *value, size_t *size)
+rpc_json_get_path(struct json_object *value, size_t *size)
 {
 	struct json_object *inner;
 
@@ -162,7 +162,7 @@ json_get_path(struct json_object *value, size_t *size)
 }
 
 char *
-json_get_bytes(struct json_object *object, const char *name, size_t *size)
+rpc_json_get_bytes(struct json_object *object, const char *name, size_t *size)
 {
 	struct json_object *value;
 	char other[NAME_SIZE];
@@ -177,7 +177,7 @@ json_get_bytes(struct json_object *object, const char *name, size_t *size)
 }
 
 char **
-json_get_list(struct json_object *object, const char *name)
+rpc_json_get_list(struct json_object *object, const char *name)
 {
 	struct json_object *value;
 	size_t i, count;
@@ -194,7 +194,7 @@ json_get_list(struct json_object *object, const char *name)
 }
 
 char **
-json_get_pairs(struct json_object *object, const char *name)
+rpc_json_get_pairs(struct json_object *object, const char *name)
 {
 	struct json_object *value;
 	char **list, *entry;

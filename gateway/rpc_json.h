@@ -13,40 +13,42 @@
 struct json_object;
 
 /* Adds NAME, or NAME_base64. */
-void json_put_bytes(struct json_object *object, const char *name, const void *data, size_t size);
+void rpc_json_put_bytes(
+    struct json_object *object, const char *name, const void *data, size_t size);
 /* Always as NAME_base64. */
-void json_put_base64(struct json_object *object, const char *name, const void *data, size_t size);
-void json_put_text(struct json_object *object, const char *name, const char *text);
-void json_put_number(struct json_object *object, const char *name, int64_t value);
-void json_put_boolean(struct json_object *object, const char *name, bool value);
+void rpc_json_put_base64(
+    struct json_object *object, const char *name, const void *data, size_t size);
+void rpc_json_put_text(struct json_object *object, const char *name, const char *text);
+void rpc_json_put_number(struct json_object *object, const char *name, int64_t value);
+void rpc_json_put_boolean(struct json_object *object, const char *name, bool value);
 
 /*
  * Are there at most max values in the text? Each takes json-c some hundred bytes, two in the text.
  */
-bool json_is_modest(const char *text, size_t size, size_t max);
+bool rpc_json_is_modest(const char *text, size_t size, size_t max);
 
 /* A path as an entry of a list: a string, or {"base64": ...}; new. */
-struct json_object *json_path(const char *path);
+struct json_object *rpc_json_path(const char *path);
 
 /* Such an entry's bytes; new. NULL when it is neither. */
-char *json_get_path(struct json_object *value, size_t *size);
+char *rpc_json_get_path(struct json_object *value, size_t *size);
 
 /* A value, or the one given when it is not there. Texts belong to the object. */
-const char *json_get_text(struct json_object *object, const char *name, const char *otherwise);
-int64_t json_get_number(struct json_object *object, const char *name, int64_t otherwise);
-bool json_get_boolean(struct json_object *object, const char *name, bool otherwise);
-bool json_has(struct json_object *object, const char *name);
+const char *rpc_json_get_text(struct json_object *object, const char *name, const char *otherwise);
+int64_t rpc_json_get_number(struct json_object *object, const char *name, int64_t otherwise);
+bool rpc_json_get_boolean(struct json_object *object, const char *name, bool otherwise);
+bool rpc_json_has(struct json_object *object, const char *name);
 
 /*
  * NAME or NAME_base64 as a new terminated text, with its size;
  * NULL when neither is there or it is no base64.
  */
-char *json_get_bytes(struct json_object *object, const char *name, size_t *size);
+char *rpc_json_get_bytes(struct json_object *object, const char *name, size_t *size);
 
 /* A list of texts as a new NULL-ended list, empty when it is not there. */
-char **json_get_list(struct json_object *object, const char *name);
+char **rpc_json_get_list(struct json_object *object, const char *name);
 
 /* An object of texts as a new NULL-ended list of NAME=VALUE. */
-char **json_get_pairs(struct json_object *object, const char *name);
+char **rpc_json_get_pairs(struct json_object *object, const char *name);
 
 #endif

@@ -59,9 +59,9 @@ server_info(void)
 	struct json_object *info;
 
 	info = json_object_new_object();
-	json_put_text(info, "name", "rws");
-	json_put_text(info, "title", "Remote workspace");
-	json_put_text(info, "version", RWSD_VERSION);
+	rpc_json_put_text(info, "name", "rws");
+	rpc_json_put_text(info, "title", "Remote workspace");
+	rpc_json_put_text(info, "version", RWSD_VERSION);
 	return info;
 }
 
@@ -84,15 +84,15 @@ finish_result(const struct rpc_call *call, struct json_object *result, bool cach
 
 	if (!call->mcp.stateless)
 		return result;
-	json_put_text(result, "resultType", "complete");
+	rpc_json_put_text(result, "resultType", "complete");
 	if (!json_object_object_get_ex(result, "_meta", &meta)) {
 		meta = json_object_new_object();
 		(void)json_object_object_add(result, "_meta", meta);
 	}
 	(void)json_object_object_add(meta, META_SERVER, server_info());
 	if (cacheable) {
-		json_put_number(result, "ttlMs", TOOLS_LIFETIME);
-		json_put_text(result, "cacheScope", "private");
+		rpc_json_put_number(result, "ttlMs", TOOLS_LIFETIME);
+		rpc_json_put_text(result, "cacheScope", "private");
 	}
 	return result;
 }
@@ -103,13 +103,14 @@ initialize(struct rpc_call *call, struct json_object *parameters)
 	struct json_object *result;
 	int version;
 
-	version = INDEX_OF(session_versions, json_get_text(parameters, "protocolVersion", NULL));
+	version = INDEX_OF(
+	    session_versions, rpc_json_get_text(parameters, "protocolVersion", NULL));
 	call->rpc->mcp_version = session_versions[version < 0 ? 0 : version];
 	result = json_object_new_object();
-	json_put_text(result, "protocolVersion", call->rpc->mcp_version);
+	rpc_json_put_text(result, "protocolVersion", call->rpc->mcp_version);
 	(void)json_object_object_add(result, "capabilities", capabilities());
 	(void)json_object_object_add(result, "serverInfo", server_info());
-	json_put_text(result, "instructions", instructions);
+	rpc_json_put_text(result, "instructions", instructions);
 	rpc_call_answer(call, result);
 }
 
@@ -136,7 +137,7 @@ discover(struct rpc_call *call, struct json_object *parameters)
 	result = json_object_new_object();
 	(void)json_object_object_add(result, "supportedVersions", all_versions());
 	(void)json_object_object_add(result, "capabilities", capabilities());
-	json_put_text(result, "instructions", instructions);
+	rpc_json_put_text(result, "instructions", instructions);
 	rpc_call_answer(call, finish_result(call, result, true));
 }
 
@@ -155,14 +156,15 @@ annotations(const struct operation *operation)
 
 	reads = (operation->flags & OPERATION_READ_ONLY) != 0;
 	object = json_object_new_object();
-	json_put_text(object, "title", operation->title);
-	json_put_boolean(object, "readOnlyHint", reads);
+	rpc_json_put_text(object, "title", operation->title);
+	rpc_json_put_boolean(object, "readOnlyHint", reads);
 	if (!reads)
-		json_put_boolean(
+		rpc_json_put_boolean(
 		    object, "destructiveHint", (operation->flags & OPERATION_DESTRUCTIVE) != 0);
-	json_put_boolean(object, "idempotentHint", (operation->flags & OPERATION_IDEMPOTENT) != 0);
+	rpc_json_put_boolean(
+	    object, "idempotentHint", (operation->flags & OPERATION_IDEMPOTENT) != 0);
 	/* A command may reach the network, everything else stays within the sandbox. */
-	json_put_boolean(object, "openWorldHint", strcmp(operation->name, "exec") == 0);
+	rpc_json_put_boolean(object, "openWorldHint", strcmp(operation->name, "exec") == 0);
 	return object;
 }
 
@@ -179,9 +181,9 @@ list_tools(struct rpc_call *call, struct json_object *parameters)
 		if ((operation->flags & OPERATION_NO_TOOL) != 0)
 			continue;
 		tool = json_object_new_object();
-		json_put_text(tool, "name", operation_name(name, operation, '_'));
-		json_put_text(tool, "title", operation->title);
-		json_put_text(tool, "description", operation->help);
+		rpc_json_put_text(tool, "name", operation_name(name, operation, '_'));
+		rpc_json_put_text(tool, "title", operation->title);
+		rpc_json_put_text(tool, "description", operation->help);
 		(void)json_object_object_add(tool, "inputSchema", rpc_schema_input(operation));
 		(void)json_object_object_add(tool, "outputSchema", rpc_schema_output(operation));
 		(void)json_object_object_add(tool, "annotations", annotations(operation));
@@ -224,7 +226,7 @@ set_level(struct rpc_call *call, struct json_object *parameters)
 {
 	int level;
 
-	level = INDEX_OF(log_levels, json_get_text(parameters, "level", NULL));
+	level = INDEX_OF(log_levels, rpc_json_get_text(parameters, "level", NULL));
 	if (level < 0) {
 		rpc_call_refuse(call, RPC_INVALID_PARAMS, "there is no such level", NULL);
 		return;
@@ -280,11 +282,11 @@ is_foreign(struct rpc_call *call, struct json_object *parameters, const char **v
 	struct json_object *meta;
 
 	if (!json_object_object_get_ex(parameters, "_meta", &meta) ||
-	    !json_object_is_type(meta, json_type_object) || !json_has(meta, META_VERSION))
+	    !json_object_is_type(meta, json_type_object) || !rpc_json_has(meta, META_VERSION))
 		return false;
-	*version = json_get_text(meta, META_VERSION, "");
+	*version = rpc_json_get_text(meta, META_VERSION, "");
 	call->mcp.stateless = strcmp(*version, STATELESS_VERSION) == 0;
-	call->mcp.log_level = INDEX_OF(log_levels, json_get_text(meta, META_LOG_LEVEL, NULL));
+	call->mcp.log_level = INDEX_OF(log_levels, rpc_json_get_text(meta, META_LOG_LEVEL, NULL));
 	return !call->mcp.stateless && INDEX_OF(session_versions, *version) < 0;
 }
 
@@ -295,7 +297,7 @@ refuse_version(struct rpc_call *call, const char *version)
 
 	data = json_object_new_object();
 	(void)json_object_object_add(data, "supported", all_versions());
-	json_put_text(data, "requested", version);
+	rpc_json_put_text(data, "requested", version);
 	rpc_call_refuse(call, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version", data);
 }
 
@@ -325,7 +327,7 @@ rpc_mcp_result(const struct rpc_call *call, struct json_object *result)
 	answer = json_object_new_object();
 	(void)json_object_object_add(answer, "content", rpc_content(call->operation, result));
 	(void)json_object_object_add(answer, "structuredContent", result);
-	json_put_boolean(answer, "isError", false);
+	rpc_json_put_boolean(answer, "isError", false);
 	return finish_result(call, answer, false);
 }
 
@@ -338,16 +340,16 @@ rpc_mcp_error(const struct rpc_call *call, const struct error *err)
 
 	text = memory_text_format("%s: %s", error_kind(err->code)->name, err->message);
 	block = json_object_new_object();
-	json_put_text(block, "type", "text");
-	json_put_text(block, "text", text);
+	rpc_json_put_text(block, "type", "text");
+	rpc_json_put_text(block, "text", text);
 	memory_free(text);
 	content = json_object_new_array();
 	(void)json_object_array_add(content, block);
 	meta = json_object_new_object();
-	json_put_text(meta, "rws/code", error_kind(err->code)->name);
+	rpc_json_put_text(meta, "rws/code", error_kind(err->code)->name);
 	answer = json_object_new_object();
 	(void)json_object_object_add(answer, "content", content);
-	json_put_boolean(answer, "isError", true);
+	rpc_json_put_boolean(answer, "isError", true);
 	(void)json_object_object_add(answer, "_meta", meta);
 	return finish_result(call, answer, false);
 }
@@ -362,9 +364,9 @@ send_log(struct rpc_call *call, const char *text)
 	if (level < 0 || level > LEVEL_INFO || text == NULL)
 		return;
 	parameters = json_object_new_object();
-	json_put_text(parameters, "level", log_levels[LEVEL_INFO]);
-	json_put_text(parameters, "logger", "rws");
-	json_put_bytes(parameters, "data", text, strlen(text));
+	rpc_json_put_text(parameters, "level", log_levels[LEVEL_INFO]);
+	rpc_json_put_text(parameters, "logger", "rws");
+	rpc_json_put_bytes(parameters, "data", text, strlen(text));
 	rpc_notify(call->rpc, "notifications/message", parameters);
 }
 
@@ -389,10 +391,10 @@ rpc_mcp_progress(struct rpc_call *call, uint64_t done, uint64_t total, const cha
 	parameters = json_object_new_object();
 	(void)json_object_object_add(
 	    parameters, "progressToken", json_object_get(call->mcp.progress));
-	json_put_number(parameters, "progress", call->mcp.progress_value);
+	rpc_json_put_number(parameters, "progress", call->mcp.progress_value);
 	if (total > 0)
-		json_put_number(parameters, "total", (int64_t)total);
+		rpc_json_put_number(parameters, "total", (int64_t)total);
 	if (text != NULL)
-		json_put_bytes(parameters, "message", text, strlen(text));
+		rpc_json_put_bytes(parameters, "message", text, strlen(text));
 	rpc_notify(call->rpc, "notifications/progress", parameters);
 }

@@ -120,19 +120,19 @@ tell_info(struct request *request)
 	size_t length;
 
 	result = json_object_new_object();
-	json_put_text(result, "login", workspace_login(workspace));
-	json_put_text(result, "sandbox_id", workspace_id(workspace));
-	json_put_text(result, "driver", workspace_driver(workspace)->kind->name);
+	rpc_json_put_text(result, "login", workspace_login(workspace));
+	rpc_json_put_text(result, "sandbox_id", workspace_id(workspace));
+	rpc_json_put_text(result, "driver", workspace_driver(workspace)->kind->name);
 	for (length = 0; root[length] != '\0'; length++)
 		continue;
-	json_put_bytes(result, "root", root, length);
-	json_put_text(result, "shell", workspace_shell(workspace));
-	json_put_boolean(result, "busy", workspace_busy(workspace));
+	rpc_json_put_bytes(result, "root", root, length);
+	rpc_json_put_text(result, "shell", workspace_shell(workspace));
+	rpc_json_put_boolean(result, "busy", workspace_busy(workspace));
 	workspace_describe(workspace, &report);
-	json_put_number(result, "sessions", request->call->rpc->worker->link_count);
-	json_put_number(result, "commands", report.commands);
+	rpc_json_put_number(result, "sessions", request->call->rpc->worker->link_count);
+	rpc_json_put_number(result, "commands", report.commands);
 	worker_report_free(&report);
-	json_put_text(result, "version", RWSD_VERSION);
+	rpc_json_put_text(result, "version", RWSD_VERSION);
 	succeed(request, result);
 }
 
@@ -149,8 +149,8 @@ tell_state(struct request *request, const char *state)
 	struct json_object *result;
 
 	result = json_object_new_object();
-	json_put_text(result, "sandbox_id", workspace_id(request->workspace));
-	json_put_text(result, "state", state);
+	rpc_json_put_text(result, "sandbox_id", workspace_id(request->workspace));
+	rpc_json_put_text(result, "state", state);
 	succeed(request, result);
 }
 

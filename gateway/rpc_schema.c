@@ -40,7 +40,7 @@ new_type(const char *name)
 	struct json_object *schema;
 
 	schema = json_object_new_object();
-	json_put_text(schema, "type", name);
+	rpc_json_put_text(schema, "type", name);
 	return schema;
 }
 
@@ -93,8 +93,8 @@ add_shape(struct json_object *schema, const struct operation_field *field, bool 
 	else if (field->choices != NULL)
 		(void)json_object_object_add(schema, "enum", choices_list(field->choices));
 	if (field->max > field->min) {
-		json_put_number(schema, "minimum", field->min);
-		json_put_number(schema, "maximum", field->max);
+		rpc_json_put_number(schema, "minimum", field->min);
+		rpc_json_put_number(schema, "maximum", field->max);
 	}
 }
 
@@ -122,7 +122,7 @@ field_schema(const struct operation_field *field, bool results)
 						 : new_type(type_name(field->type));
 	add_shape(schema, field, results);
 	help = description(field);
-	json_put_text(schema, "description", help);
+	rpc_json_put_text(schema, "description", help);
 	memory_free(help);
 	return schema;
 }
@@ -137,7 +137,7 @@ add_base64(struct json_object *properties, const struct operation_field *field)
 	help = memory_text_format(
 	    "In place of %s: base64 of bytes that are not UTF-8.", field->name);
 	schema = new_type("string");
-	json_put_text(schema, "description", help);
+	rpc_json_put_text(schema, "description", help);
 	(void)json_object_object_add(properties, name, schema);
 	memory_free(name);
 	memory_free(help);

@@ -58,9 +58,9 @@ take_match(const char **at, const char *end)
 	if (stop - colon - 1 > (ptrdiff_t)LINE_MAX_SHOWN)
 		stop = colon + 1 + LINE_MAX_SHOWN;
 	match = json_object_new_object();
-	json_put_bytes(match, "path", path + 2, strlen(path + 2));
-	json_put_number(match, "line", number);
-	json_put_bytes(match, "text", colon + 1, (size_t)(stop - colon - 1));
+	rpc_json_put_bytes(match, "path", path + 2, strlen(path + 2));
+	rpc_json_put_number(match, "line", number);
+	rpc_json_put_bytes(match, "text", colon + 1, (size_t)(stop - colon - 1));
 	return match;
 }
 
@@ -88,7 +88,7 @@ done(void *argument, struct buffer *output, const struct error *err)
 	}
 	result = json_object_new_object();
 	(void)json_object_object_add(result, "matches", matches);
-	json_put_boolean(result, "truncated", at < end);
+	rpc_json_put_boolean(result, "truncated", at < end);
 	rpc_call_result(search->call, result);
 }
 
@@ -116,12 +116,12 @@ start_task(struct search *search, struct json_object *parameters, char *director
 	char exact[] = "exact", limit[24], *pattern, *arguments[10];
 	struct task_setup setup = { 0 };
 
-	pattern = memory_text(json_get_text(parameters, "pattern", ""));
+	pattern = memory_text(rpc_json_get_text(parameters, "pattern", ""));
 	(void)snprintf(limit, sizeof(limit), "%lld", (long long)search->limit);
 	arguments[0] = root;
 	arguments[1] = directory;
-	arguments[2] = json_get_boolean(parameters, "regex", false) ? expression : text;
-	arguments[3] = json_get_boolean(parameters, "ignore_case", false) ? any : exact;
+	arguments[2] = rpc_json_get_boolean(parameters, "regex", false) ? expression : text;
+	arguments[3] = rpc_json_get_boolean(parameters, "ignore_case", false) ? any : exact;
 	arguments[4] = limit;
 	arguments[5] = pattern;
 	arguments[6] = include;
@@ -143,14 +143,14 @@ search_start(struct rpc_call *call, struct json_object *parameters)
 	struct search *search;
 	struct error err;
 
-	patterns = json_get_list(parameters, "exclude");
-	include = include_expression(json_get_text(parameters, "glob", NULL), &err);
+	patterns = rpc_json_get_list(parameters, "exclude");
+	include = include_expression(rpc_json_get_text(parameters, "glob", NULL), &err);
 	if (include == NULL || snapshot_exclude_make(&exclude, patterns, &err) != 0) {
 		rpc_call_error(call, &err);
 	} else {
 		search = memory_zeroed(1, sizeof(*search));
 		search->call = call;
-		search->limit = json_get_number(parameters, "limit", LIMIT_STANDARD);
+		search->limit = rpc_json_get_number(parameters, "limit", LIMIT_STANDARD);
 		call->state = search;
 		directory = file_call_path(parameters, "path", ".");
 		start_task(search, parameters, directory, include, &exclude);

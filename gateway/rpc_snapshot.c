@@ -33,7 +33,7 @@ make_list(char *const *list)
 
 	array = json_object_new_array();
 	for (; *list != NULL; list++)
-		(void)json_object_array_add(array, json_path(*list));
+		(void)json_object_array_add(array, rpc_json_path(*list));
 	return array;
 }
 
@@ -50,7 +50,7 @@ make_pairs(char *const *list)
 		if (equals == NULL)
 			continue;
 		name = memory_text_bounded(*list, (size_t)(equals - *list));
-		(void)json_object_object_add(object, name, json_path(equals + 1));
+		(void)json_object_object_add(object, name, rpc_json_path(equals + 1));
 		memory_free(name);
 	}
 	return object;
@@ -82,7 +82,7 @@ make_paths(const struct snapshot_paths *paths)
 	array = json_object_new_array();
 	for (i = 0; i < count; i++)
 		(void)json_object_array_add(
-		    array, json_path(strncmp(list[i], "./", 2) == 0 ? list[i] + 2 : list[i]));
+		    array, rpc_json_path(strncmp(list[i], "./", 2) == 0 ? list[i] + 2 : list[i]));
 	memory_free(list);
 	return array;
 }
@@ -93,17 +93,17 @@ make_record(const struct snapshot_record *record)
 	struct json_object *object;
 
 	object = json_object_new_object();
-	json_put_text(object, "id", record->id);
-	json_put_number(object, "created", record->created);
+	rpc_json_put_text(object, "id", record->id);
+	rpc_json_put_number(object, "created", record->created);
 	if (record->label != NULL)
-		json_put_bytes(object, "label", record->label, strlen(record->label));
+		rpc_json_put_bytes(object, "label", record->label, strlen(record->label));
 	(void)json_object_object_add(object, "metadata", make_pairs(record->metadata));
 	(void)json_object_object_add(object, "exclude", make_list(record->exclude));
-	json_put_number(object, "max_file_bytes", (int64_t)record->max_file_bytes);
-	json_put_number(object, "files", (int64_t)record->files);
-	json_put_number(object, "bytes", (int64_t)record->bytes);
+	rpc_json_put_number(object, "max_file_bytes", (int64_t)record->max_file_bytes);
+	rpc_json_put_number(object, "files", (int64_t)record->files);
+	rpc_json_put_number(object, "bytes", (int64_t)record->bytes);
 	if (record->archive_bytes > 0)
-		json_put_number(object, "archive_bytes", (int64_t)record->archive_bytes);
+		rpc_json_put_number(object, "archive_bytes", (int64_t)record->archive_bytes);
 	return object;
 }
 
@@ -141,7 +141,7 @@ make_id(const struct operation_state *state, const struct snapshot_outcome *outc
 
 	(void)state;
 	object = json_object_new_object();
-	json_put_text(object, "id", outcome->records[0].id);
+	rpc_json_put_text(object, "id", outcome->records[0].id);
 	return object;
 }
 
@@ -151,7 +151,7 @@ make_restored(const struct operation_state *state, const struct snapshot_outcome
 	struct json_object *object;
 
 	object = make_id(state, outcome);
-	json_put_boolean(object, "dry_run", state->dry_run);
+	rpc_json_put_boolean(object, "dry_run", state->dry_run);
 	(void)json_object_object_add(object, "restored", make_paths(&outcome->restored));
 	(void)json_object_object_add(object, "deleted", make_paths(&outcome->deleted));
 	(void)json_object_object_add(object, "kept", make_paths(&outcome->kept));
@@ -164,7 +164,7 @@ make_exported(const struct operation_state *state, const struct snapshot_outcome
 	struct json_object *object;
 
 	object = make_id(state, outcome);
-	json_put_number(object, "bytes", (int64_t)outcome->sent);
+	rpc_json_put_number(object, "bytes", (int64_t)outcome->sent);
 	return object;
 }
 
@@ -291,12 +291,12 @@ static void
 fill_request(const struct rpc_call *call, struct json_object *parameters,
     struct snapshot_request *request, struct texts *texts)
 {
-	texts->metadata = json_get_pairs(parameters, "metadata");
-	texts->exclude = json_get_list(parameters, "exclude");
-	request->label = json_get_text(parameters, "label", NULL);
+	texts->metadata = rpc_json_get_pairs(parameters, "metadata");
+	texts->exclude = rpc_json_get_list(parameters, "exclude");
+	request->label = rpc_json_get_text(parameters, "label", NULL);
 	request->metadata = texts->metadata;
 	request->exclude = texts->exclude;
-	request->max_file_bytes = (uint64_t)json_get_number(parameters, "max_file_bytes",
+	request->max_file_bytes = (uint64_t)rpc_json_get_number(parameters, "max_file_bytes",
 	    settings_number(call->rpc->worker->settings, "max_file_bytes"));
 }
 
@@ -343,7 +343,7 @@ show_start(struct rpc_call *call, struct json_object *parameters)
 	struct operation_state *state = new_state(call);
 
 	state->snapshot = snapshot_show(
-	    call->rpc->worker->workspace, json_get_text(parameters, "id", ""), &events, state);
+	    call->rpc->worker->workspace, rpc_json_get_text(parameters, "id", ""), &events, state);
 }
 
 static void
@@ -352,7 +352,7 @@ delete_start(struct rpc_call *call, struct json_object *parameters)
 	struct operation_state *state = new_state(call);
 
 	state->snapshot = snapshot_delete(
-	    call->rpc->worker->workspace, json_get_text(parameters, "id", ""), &events, state);
+	    call->rpc->worker->workspace, rpc_json_get_text(parameters, "id", ""), &events, state);
 }
 
 static void
@@ -360,9 +360,9 @@ restore_start(struct rpc_call *call, struct json_object *parameters)
 {
 	struct operation_state *state = new_state(call);
 
-	state->dry_run = json_get_boolean(parameters, "dry_run", false);
+	state->dry_run = rpc_json_get_boolean(parameters, "dry_run", false);
 	state->snapshot = snapshot_restore(call->rpc->worker->workspace,
-	    json_get_text(parameters, "id", ""), state->dry_run, &events, state);
+	    rpc_json_get_text(parameters, "id", ""), state->dry_run, &events, state);
 }
 
 static void
@@ -371,7 +371,7 @@ export_start(struct rpc_call *call, struct json_object *parameters)
 	struct operation_state *state = new_state(call);
 
 	state->snapshot = snapshot_export(
-	    call->rpc->worker->workspace, json_get_text(parameters, "id", ""), &events, state);
+	    call->rpc->worker->workspace, rpc_json_get_text(parameters, "id", ""), &events, state);
 }
 
 static int

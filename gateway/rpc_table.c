@@ -208,7 +208,7 @@ check_parameters(
 		if (!field->required)
 			continue;
 		other = memory_text_format("%s_base64", field->name);
-		found = json_has(parameters, field->name) || json_has(parameters, other);
+		found = rpc_json_has(parameters, field->name) || rpc_json_has(parameters, other);
 		memory_free(other);
 		if (!found)
 			return error_set(

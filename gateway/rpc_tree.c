@@ -25,10 +25,10 @@ put_attributes(struct json_object *object, const struct file_attributes *attribu
 	char mode[16];
 
 	(void)snprintf(mode, sizeof(mode), "%04" PRIo32, attributes->mode & 07777);
-	json_put_text(object, "type", file_type_name(attributes->mode));
-	json_put_number(object, "size", (int64_t)attributes->size);
-	json_put_text(object, "mode", mode);
-	json_put_number(object, "modified", attributes->modified / SECOND);
+	rpc_json_put_text(object, "type", file_type_name(attributes->mode));
+	rpc_json_put_number(object, "size", (int64_t)attributes->size);
+	rpc_json_put_text(object, "mode", mode);
+	rpc_json_put_number(object, "modified", attributes->modified / SECOND);
 }
 
 /* The entries, one less than were asked for: that one says whether there are more. */
@@ -44,12 +44,12 @@ put_entries(struct json_object *result, struct file_list *list, int64_t limit, s
 	for (count = 0; (status = file_list_next(list, &entry, err)) == 1 && count < limit;
 	     count++) {
 		object = json_object_new_object();
-		json_put_bytes(object, "path", entry.path, strlen(entry.path));
+		rpc_json_put_bytes(object, "path", entry.path, strlen(entry.path));
 		put_attributes(object, &entry.attributes);
 		(void)json_object_array_add(array, object);
 	}
 	(void)json_object_object_add(result, "entries", array);
-	json_put_boolean(result, "truncated", status == 1);
+	rpc_json_put_boolean(result, "truncated", status == 1);
 	return status < 0 ? -1 : 0;
 }
 
@@ -65,7 +65,7 @@ list_reply(struct file_call *file, struct file_reply *reply)
 	reply->fd = -1;
 	result = file_call_object(file);
 	status = put_entries(
-	    result, list, json_get_number(file->parameters, "limit", LIST_STANDARD), &err);
+	    result, list, rpc_json_get_number(file->parameters, "limit", LIST_STANDARD), &err);
 	file_list_free(list);
 	if (status == 0) {
 		file_call_result(file, result);
@@ -84,14 +84,15 @@ list_start(struct rpc_call *call, struct json_object *parameters)
 
 	file_request_init(&request, FILE_LIST);
 	request.path = file_call_path(parameters, "path", ".");
-	glob = json_get_text(parameters, "glob", NULL);
-	if (json_get_boolean(parameters, "recursive", glob != NULL && strchr(glob, '/') != NULL))
+	glob = rpc_json_get_text(parameters, "glob", NULL);
+	if (rpc_json_get_boolean(
+		parameters, "recursive", glob != NULL && strchr(glob, '/') != NULL))
 		request.flags |= FILE_RECURSIVE;
-	if (json_get_boolean(parameters, "include_hidden", false))
+	if (rpc_json_get_boolean(parameters, "include_hidden", false))
 		request.flags |= FILE_HIDDEN;
 	request.glob = glob == NULL ? NULL : memory_text(glob);
-	request.skip = json_get_list(parameters, "skip_dirs");
-	request.limit = (uint32_t)json_get_number(parameters, "limit", LIST_STANDARD) + 1;
+	request.skip = rpc_json_get_list(parameters, "skip_dirs");
+	request.limit = (uint32_t)rpc_json_get_number(parameters, "limit", LIST_STANDARD) + 1;
 	file_call_send(file, &request, list_reply);
 }
 
@@ -103,9 +104,9 @@ stat_result(const struct file_call *file)
 
 	result = file_call_object(file);
 	put_attributes(result, attributes);
-	json_put_number(result, "user", attributes->user);
-	json_put_number(result, "group", attributes->group);
-	json_put_number(result, "links", attributes->links);
+	rpc_json_put_number(result, "user", attributes->user);
+	rpc_json_put_number(result, "group", attributes->group);
+	rpc_json_put_number(result, "links", attributes->links);
 	return result;
 }
 
@@ -115,7 +116,7 @@ link_reply(struct file_call *file, struct file_reply *reply)
 	struct json_object *result;
 
 	result = stat_result(file);
-	json_put_bytes(result, "target", reply->text, strlen(reply->text));
+	rpc_json_put_bytes(result, "target", reply->text, strlen(reply->text));
 	file_call_result(file, result);
 }
 
@@ -142,7 +143,7 @@ stat_start(struct rpc_call *call, struct json_object *parameters)
 
 	file_request_init(&request, FILE_STAT);
 	request.path = file_call_path(parameters, "path", NULL);
-	if (json_get_boolean(parameters, "follow", false))
+	if (rpc_json_get_boolean(parameters, "follow", false))
 		request.flags |= FILE_FOLLOW;
 	file_call_send(file, &request, stat_reply);
 }
@@ -155,7 +156,7 @@ mkdir_start(struct rpc_call *call, struct json_object *parameters)
 
 	file_request_init(&request, FILE_MKDIR);
 	request.path = file_call_path(parameters, "path", NULL);
-	if (json_get_boolean(parameters, "parents", true))
+	if (rpc_json_get_boolean(parameters, "parents", true))
 		request.flags |= FILE_PARENTS;
 	file_call_send(file, &request, NULL);
 }
@@ -171,7 +172,7 @@ remove_reply(struct file_call *file, struct file_reply *reply)
 	if (place != NULL && strncmp(place, root, strlen(root)) == 0 && place[strlen(root)] == '/')
 		place += strlen(root) + 1;
 	if (place != NULL)
-		json_put_bytes(result, "trash", place, strlen(place));
+		rpc_json_put_bytes(result, "trash", place, strlen(place));
 	file_call_result(file, result);
 }
 
@@ -184,9 +185,9 @@ remove_start(struct rpc_call *call, struct json_object *parameters)
 	file_request_init(&request, FILE_REMOVE);
 	request.path = file_call_path(parameters, "path", NULL);
 	request.flags = FILE_UNLESS_BUSY;
-	if (json_get_boolean(parameters, "recursive", false))
+	if (rpc_json_get_boolean(parameters, "recursive", false))
 		request.flags |= FILE_RECURSIVE;
-	if (json_get_boolean(parameters, "trash", false))
+	if (rpc_json_get_boolean(parameters, "trash", false))
 		request.flags |= FILE_TRASH;
 	file_call_send(file, &request, remove_reply);
 }
@@ -200,7 +201,7 @@ rename_reply(struct file_call *file, struct file_reply *reply)
 	(void)reply;
 	result = json_object_new_object();
 	path = file_call_path(file->parameters, "to", NULL);
-	json_put_bytes(result, "path", path, strlen(path));
+	rpc_json_put_bytes(result, "path", path, strlen(path));
 	memory_free(path);
 	file_call_result(file, result);
 }
@@ -215,9 +216,9 @@ rename_start(struct rpc_call *call, struct json_object *parameters)
 	request.path = file_call_path(parameters, "path", NULL);
 	request.other = file_call_path(parameters, "to", NULL);
 	request.flags = FILE_UNLESS_BUSY;
-	if (json_get_boolean(parameters, "overwrite", false))
+	if (rpc_json_get_boolean(parameters, "overwrite", false))
 		request.flags |= FILE_OVERWRITE;
-	if (json_get_boolean(parameters, "parents", false))
+	if (rpc_json_get_boolean(parameters, "parents", false))
 		request.flags |= FILE_PARENTS;
 	file_call_send(file, &request, rename_reply);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the files of the SFTP server share: sftp.c (packets and their order), sftp_file.c (open
- * files and what is not committed yet), sftp_handle.c (requests on handles), sftp_path.c (requests
- * on paths) and sftp_extended.c.
+ * files and what is not committed yet), sftp_handle.c (requests on handles), sftp_data.c (those
+ * that read and write), sftp_path.c (requests on paths) and sftp_extended.c.
  *
  * What a client writes is seen by nobody until CLOSE, but the client itself must find what it has
  * open: so a path that is open for writing is answered from here, and requests that would change it
@@ -171,7 +171,7 @@ int sftp_file_attributes(
 int sftp_file_change(struct sftp_file *file, const struct file_change *change, struct error *err);
 
 /*
- * sftp_handle.c: answers reads that waited for bytes which are here now, as far as there is room.
+ * sftp_data.c: answers reads that waited for bytes which are here now, as far as there is room.
  */
 void sftp_answer_waits(struct sftp_file *file);
 

@@ -3,6 +3,7 @@
 
 import os
 import pty
+import re
 import subprocess
 
 import asyncssh
@@ -168,3 +169,11 @@ def git(gateway, *arguments, cwd=None):
     )
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     return done.stdout.decode()
+
+
+def expect_line(done, pattern):
+    """The failure is one line on stderr, and 255 as for everything that is no exit status."""
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == 255
+    assert len(lines) == 1 and re.match(r"rws: [A-Z_]+: ", lines[0]), lines
+    assert re.search(pattern, lines[0]), lines[0]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Fixtures: a gateway for a whole file, or several with options of a test's own."""
 
+import itertools
 import os
 import pathlib
 import sys
@@ -10,12 +11,14 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 # pylint: disable=wrong-import-position
+from clients import ssh  # noqa: E402
 from gateway import BUILD, Gateway, finish  # noqa: E402
 from providers import PROVIDERS  # noqa: E402
 
 LOG_LINES = 60
 # What serves files: on this machine a server of the driver's, or the script that all other drivers use.
 LOCAL_BACKENDS = ("native", "script")
+numbers = itertools.count()
 CHOSEN = tuple(filter(None, os.environ.get("DRIVERS", "").split(",")))
 
 
@@ -96,9 +99,9 @@ def backend(request):
 
 
 @pytest.fixture(scope="module")
-def gateway(provider):
-    """One gateway with the login "sandbox" for all tests of a file."""
-    started = Gateway(provider=provider)
+def gateway(request, provider):
+    """One gateway for all tests of a file: with the file's LOGINS, or else the login "sandbox"."""
+    started = Gateway(provider=provider, logins=getattr(request.module, "LOGINS", None))
     try:
         yield started.start()
     finally:
@@ -124,3 +127,32 @@ def make_gateway(gateways, provider):
         return gateway.start()
 
     return make
+
+
+@pytest.fixture
+def login():
+    """A workspace of the gateway that nothing was done with yet."""
+    return f"sandbox+{next(numbers)}"
+
+
+@pytest.fixture
+def warm(gateway, provider, login):
+    """One whose sandbox runs, ready for the next command; the requests so far are forgotten."""
+    assert ssh(gateway, "true", login=login).returncode == 0
+    provider.forget_requests()
+    return login
+
+
+@pytest.fixture
+def no_faults_left(gateway, provider):
+    """Faults end with their test; the gateway's secrets stay its own."""
+    yield
+    provider.end_faults()
+    assert provider.key not in gateway.log_text()
+
+
+@pytest.fixture
+def nothing_left(provider):
+    """No sandbox, fault or request of a test is there in the next one."""
+    yield
+    provider.reset()

@@ -31,8 +31,11 @@ class Fake:
 
     name = key = home = ""
     alive = ("running", "paused")
+    # What a test may have changed by config().
+    standard = {}
 
     def __init__(self):
+        self.expects_faults = True
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix=f"fake-{self.name}-"))
         self.directory.chmod(0o755)
         # pylint: disable=consider-using-with # stop() ends it
@@ -70,8 +73,25 @@ class Fake:
         """How often faults happened: a test of one that did not proves nothing."""
         return sum(rule["struck"] for rule in self.call("GET", "knobs"))
 
+    def end_faults(self):
+        """Ends the faults of a test, which must have met them unless it said that it does not expect any."""
+        expected = self.expects_faults
+        struck = self.struck()
+        self.expects_faults = True
+        self.call("DELETE", "knobs")
+        self.config(**self.standard)
+        assert struck > 0 or not expected
+
     def requests(self):
         return self.call("GET", "requests")["requests"]
+
+    def bodies(self, method, path):
+        """The JSON bodies of the requests to what ends in path."""
+        return [
+            json.loads(request["body"])
+            for request in self.requests()
+            if request["method"] == method and request["path"].endswith(path)
+        ]
 
     def forget_requests(self):
         self.call("DELETE", "requests")
@@ -80,11 +100,19 @@ class Fake:
         """How many requests there were, by "METHOD /route"."""
         return self.call("GET", "requests")["counts"]
 
+    def count(self, method, route):
+        """How many of them there were to one route."""
+        return self.counts().get(f"{method} {route}", 0)
+
     def sandboxes(self):
         """The sandboxes that are there now."""
         found = self.call("GET", "sandboxes")
         found = found["sandboxes"] if isinstance(found, dict) else found
         return [sandbox for sandbox in found if sandbox["state"] in self.alive]
+
+    def only_sandbox(self):
+        (sandbox,) = self.sandboxes()
+        return sandbox
 
     def end_sandbox(self, how="kill"):
         for sandbox in self.sandboxes():
@@ -103,6 +131,7 @@ class FakeE2b(Fake):
     name = "e2b"
     home = "/home/user"
     key = "e2b_0123456789abcdef"
+    standard = {"envd_version": "0.6.13", "max_concurrent": None}
 
     def login(self):
         return {
@@ -119,6 +148,7 @@ class FakeDaytona(Fake):
     name = "daytona"
     home = "/home/daytona"
     key = "dtn_0123456789abcdef"
+    standard = {"create_connect": False, "pty_send_buffer": None, "daemon_down": False}
     alive = ("started", "stopped", "starting", "stopping", "creating")
 
     def login(self):
@@ -131,6 +161,7 @@ class FakeVercel(Fake):
     name = "vercel"
     home = "/vercel"
     key = "tok_0123456789abcdef"
+    standard = {"on_drop": "hangup", "stream_on_stop": "error_line", "command_end": "pipes", "utf8": "stream"}
 
     def login(self):
         return {

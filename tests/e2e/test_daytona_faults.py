@@ -6,63 +6,16 @@ import re
 import time
 
 import pytest
-from clients import ssh, ssh_start
-from conftest import finish
-from gateway import Gateway, processes_with, wait_until
+from clients import expect_line, ssh, ssh_start
+from gateway import processes_with, wait_until
 
 DRIVERS = ("daytona",)
 
+LOGINS = {"sandbox": {"start_timeout": "6s", "max_instances": 1000, "kill_grace": "500ms"}}
+
+pytestmark = pytest.mark.usefixtures("no_faults_left")
+
 numbers = itertools.count()
-
-
-@pytest.fixture(name="gateway", scope="module")
-def gateway_fixture(provider):
-    started = Gateway(
-        provider=provider,
-        logins={"sandbox": {"start_timeout": "6s", "max_instances": 1000, "kill_grace": "500ms"}},
-    )
-    try:
-        yield started.start()
-    finally:
-        finish(started)
-
-
-@pytest.fixture(autouse=True)
-def no_faults_left(gateway, provider):
-    """Faults end with their test, which must have met them; the gateway's secrets stay its own."""
-    yield
-    struck = provider.struck()
-    provider.call("DELETE", "knobs")
-    provider.config(create_connect=False, pty_send_buffer=None, daemon_down=False)
-    assert provider.key not in gateway.log_text()
-    assert struck > 0 or not getattr(provider, "expects_faults", True)
-    provider.expects_faults = True
-
-
-@pytest.fixture(name="login")
-def login_fixture():
-    """A workspace that nothing was done with yet."""
-    return f"sandbox+{next(numbers)}"
-
-
-@pytest.fixture(name="warm")
-def warm_fixture(gateway, provider, login):
-    """One whose sandbox runs, with its terminals for the next command; the requests so far are forgotten."""
-    assert ssh(gateway, "true", login=login).returncode == 0
-    provider.forget_requests()
-    return login
-
-
-def expect_line(done, pattern):
-    """The failure is one line on stderr, and 255 as for everything that is no exit status."""
-    lines = done.stderr.decode().splitlines()
-    assert done.returncode == 255
-    assert len(lines) == 1 and re.match(r"rws: [A-Z_]+: ", lines[0]), lines
-    assert re.search(pattern, lines[0]), lines[0]
-
-
-def count(provider, method, route):
-    return provider.counts().get(f"{method} {route}", 0)
 
 
 # Getting a sandbox
@@ -80,7 +33,7 @@ def test_a_refused_create_is_told_and_not_repeated(gateway, provider, login, err
     provider.forget_requests()
     provider.fault("^/api/sandbox$", {"error": error}, count=0, method="POST")
     expect_line(ssh(gateway, "true", login=login), line)
-    assert count(provider, "POST", "/api/sandbox") == 1
+    assert provider.count("POST", "/api/sandbox") == 1
 
 
 def test_a_create_that_is_told_to_wait_waits(gateway, provider, login):
@@ -90,7 +43,7 @@ def test_a_create_that_is_told_to_wait_waits(gateway, provider, login):
     started = time.monotonic()
     assert ssh(gateway, "true", login=login).returncode == 0
     assert time.monotonic() - started >= 2
-    assert count(provider, "POST", "/api/sandbox") == 2
+    assert provider.count("POST", "/api/sandbox") == 2
 
 
 @pytest.mark.parametrize(

@@ -13,27 +13,9 @@ from gateway import wait_until
 
 DRIVERS = ("daytona",)
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
 numbers = itertools.count()
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(provider):
-    yield
-    provider.reset()
-
-
-def bodies(provider, method, path):
-    """The JSON bodies of the requests to a path."""
-    return [
-        json.loads(request["body"])
-        for request in provider.requests()
-        if request["method"] == method and request["path"].endswith(path)
-    ]
-
-
-def only_sandbox(provider):
-    (sandbox,) = provider.sandboxes()
-    return sandbox
 
 
 # Making and finding
@@ -55,7 +37,7 @@ def test_a_sandbox_is_made_as_the_block_says(make_gateway, provider):
         },
     )
     assert ssh(gateway, "true").returncode == 0
-    (body,) = bodies(provider, "POST", "/api/sandbox")
+    (body,) = provider.bodies("POST", "/api/sandbox")
     assert body == {
         "buildInfo": {"dockerfileContent": "FROM debian:12.9\n"},
         "cpu": 2,
@@ -77,7 +59,7 @@ def test_credentials_may_come_from_the_environment(make_gateway, provider, monke
     monkeypatch.setenv("DAYTONA_TARGET", "eu")
     gateway = make_gateway()
     assert ssh(gateway, "true").returncode == 0
-    assert bodies(provider, "POST", "/api/sandbox")[0]["target"] == "eu"
+    assert provider.bodies("POST", "/api/sandbox")[0]["target"] == "eu"
     assert provider.key not in gateway.log_text()
 
 
@@ -85,19 +67,19 @@ def test_a_sandbox_is_used_by_its_name_and_started(make_gateway, provider):
     first = make_gateway(logins={"sandbox": {"name": "mine", "on_dispose": "keep"}})
     assert ssh(first, "echo here >file").returncode == 0
     first.stop()
-    provider.call("POST", f"sandboxes/{only_sandbox(provider)['id']}/expire")
-    wait_until(lambda: only_sandbox(provider)["state"] == "stopped", what="auto-stop")
+    provider.call("POST", f"sandboxes/{provider.only_sandbox()['id']}/expire")
+    wait_until(lambda: provider.only_sandbox()["state"] == "stopped", what="auto-stop")
     second = make_gateway(logins={"sandbox": {"sandbox": "mine"}})
     assert ssh(second, "cat file").stdout == b"here\n"
     second.stop()
-    assert only_sandbox(provider)["state"] == "started"  # what was only used is kept
+    assert provider.only_sandbox()["state"] == "started"  # what was only used is kept
 
 
 def test_a_sandbox_that_stopped_in_between_is_started_again(make_gateway, provider):
     gateway = make_gateway()
     assert ssh(gateway, "echo here >file").returncode == 0
-    provider.call("POST", f"sandboxes/{only_sandbox(provider)['id']}/expire")
-    wait_until(lambda: only_sandbox(provider)["state"] == "stopped", what="auto-stop")
+    provider.call("POST", f"sandboxes/{provider.only_sandbox()['id']}/expire")
+    wait_until(lambda: provider.only_sandbox()["state"] == "stopped", what="auto-stop")
     wait_until(lambda: "is lost" in gateway.log_text() or
                ssh(gateway, "true").returncode == 0, what="the loss")
     assert ssh(gateway, "cat file").stdout == b"here\n"
@@ -171,7 +153,7 @@ def test_a_warm_command_waits_for_no_request(make_gateway, provider):
     gateway = make_gateway()
     assert ssh(gateway, "true").returncode == 0
     wait_until(
-        lambda: len(only_sandbox(provider)["ptys"]) == 2 and "connect" in str(provider.counts()),
+        lambda: len(provider.only_sandbox()["ptys"]) == 2 and "connect" in str(provider.counts()),
         what="terminals for the next command",
     )
     assert ssh(gateway, "true").returncode == 0

@@ -2,7 +2,6 @@
 """The life of an E2B sandbox: made, found again, resumed, kept alive, given back; and what it all costs."""
 
 import itertools
-import json
 
 import pytest
 from clients import ssh, ssh_start
@@ -10,27 +9,9 @@ from gateway import wait_until
 
 DRIVERS = ("e2b",)
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
 numbers = itertools.count()
-
-
-def only_sandbox(provider):
-    (sandbox,) = provider.sandboxes()
-    return sandbox
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(provider):
-    yield
-    provider.reset()
-
-
-def bodies(provider, method, path):
-    """The JSON bodies of the requests to a path."""
-    return [
-        json.loads(request["body"])
-        for request in provider.requests()
-        if request["method"] == method and request["path"].endswith(path)
-    ]
 
 
 # Making and finding
@@ -48,7 +29,7 @@ def test_a_sandbox_is_made_as_the_block_says(make_gateway, provider):
         },
     )
     assert ssh(gateway, "true", login="sandbox+x").returncode == 0
-    (body,) = bodies(provider, "POST", "/sandboxes")
+    (body,) = provider.bodies("POST", "/sandboxes")
     assert body == {
         "templateID": "code-interpreter-v1",
         "timeout": 1200,
@@ -87,7 +68,7 @@ def test_without_a_key_the_reason_is_told(make_gateway, provider, monkeypatch):
 def test_a_restarted_gateway_adopts_and_does_not_make(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"on_dispose": "keep"}})
     assert ssh(gateway, "echo kept >file").returncode == 0
-    sandbox = only_sandbox(provider)["id"]
+    sandbox = provider.only_sandbox()["id"]
     gateway.end()
     gateway.start()
     assert ssh(gateway, "cat file; echo $RWS_SANDBOX_ID").stdout.split() == [b"kept", sandbox.encode()]
@@ -96,15 +77,15 @@ def test_a_restarted_gateway_adopts_and_does_not_make(make_gateway, provider):
 def test_a_paused_sandbox_is_resumed(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"on_dispose": "stop", "idle_timeout": "100ms"}})
     assert ssh(gateway, "echo kept >file").returncode == 0
-    wait_until(lambda: only_sandbox(provider)["state"] == "paused", what="a pause")
+    wait_until(lambda: provider.only_sandbox()["state"] == "paused", what="a pause")
     assert ssh(gateway, "cat file").stdout == b"kept\n"
-    assert only_sandbox(provider)["state"] in ("running", "paused")
+    assert provider.only_sandbox()["state"] in ("running", "paused")
 
 
 def test_an_attached_sandbox_is_used_and_never_destroyed(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"on_dispose": "keep"}})
     assert ssh(gateway, "echo mine >file").returncode == 0
-    sandbox = only_sandbox(provider)["id"]
+    sandbox = provider.only_sandbox()["id"]
     gateway.end()
     other = make_gateway(
         logins={
@@ -115,7 +96,7 @@ def test_an_attached_sandbox_is_used_and_never_destroyed(make_gateway, provider)
     for login in (f"byid={sandbox}", "fixed"):
         assert ssh(other, "cat file", login=login).stdout == b"mine\n"
     other.end()
-    assert only_sandbox(provider)["id"] == sandbox
+    assert provider.only_sandbox()["id"] == sandbox
     assert not [r for r in provider.requests() if r["method"] == "DELETE"]
 
 
@@ -153,7 +134,7 @@ def test_a_running_command_keeps_its_sandbox_alive(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"lifetime": "15s"}})
     done = ssh(gateway, "sleep 20; echo alive")
     assert (done.returncode, done.stdout) == (0, b"alive\n")
-    assert bodies(provider, "POST", "/connect") == [{"timeout": 15}] * 2
+    assert provider.bodies("POST", "/connect") == [{"timeout": 15}] * 2
 
 
 # What it costs, in trips: requests to the provider

@@ -5,26 +5,18 @@ import itertools
 
 import pytest
 from clients import ssh, ssh_options
-from conftest import finish
 from files import run
-from gateway import Gateway, wait_until
+from gateway import wait_until
 from rws_client import Rws, RwsError
 
 DRIVERS = ("e2b", "daytona")
+
+LOGINS = {"sandbox": {"max_instances": 1000, "kill_grace": "500ms"}}
 
 # Requests that carry what a command reads: a new one strikes once it has carried so much.
 CARRIERS = {"e2b": "Process/StreamInput", "daytona": "/connect$"}
 SIZE = 3_000_000
 numbers = itertools.count()
-
-
-@pytest.fixture(name="gateway", scope="module")
-def gateway_fixture(provider):
-    started = Gateway(provider=provider, logins={"sandbox": {"max_instances": 1000, "kill_grace": "500ms"}})
-    try:
-        yield started.start()
-    finally:
-        finish(started)
 
 
 @pytest.fixture(name="login")

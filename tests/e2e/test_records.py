@@ -16,11 +16,7 @@ from test_records_crash import SETTLED, kill_all, kill_records
 
 DRIVERS = ("e2b",)
 
-
-@pytest.fixture(autouse=True)
-def nothing_left(provider):
-    yield
-    provider.reset()
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 @pytest.fixture(name="postgres", scope="module")

@@ -16,17 +16,13 @@ from records import sqlite_records
 
 DRIVERS = ("e2b",)
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
 INSTANCES = ["sandbox", "sandbox+one", "sandbox+two"]
 # Looks for second sandboxes come 2, 12 and 57 s after a start in doubt.
 SETTLED = 40
 # A record in doubt is kept for a minute, until the look after that.
 FORGOTTEN = 150
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(provider):
-    yield
-    provider.reset()
 
 
 def kill(pids):

@@ -6,59 +6,16 @@ import re
 import time
 
 import pytest
-from clients import ssh, ssh_start
-from conftest import finish
-from gateway import Gateway, processes_with, wait_until
+from clients import expect_line, ssh, ssh_start
+from gateway import processes_with, wait_until
 
 DRIVERS = ("vercel",)
 
+LOGINS = {"sandbox": {"max_instances": 1000, "kill_grace": "500ms"}}
+
+pytestmark = pytest.mark.usefixtures("no_faults_left")
+
 numbers = itertools.count()
-
-
-@pytest.fixture(name="gateway", scope="module")
-def gateway_fixture(provider):
-    started = Gateway(
-        provider=provider,
-        logins={"sandbox": {"max_instances": 1000, "kill_grace": "500ms"}},
-    )
-    try:
-        yield started.start()
-    finally:
-        finish(started)
-
-
-@pytest.fixture(autouse=True)
-def no_faults_left(gateway, provider):
-    """Faults end with their test, which must have met them; the gateway's secrets stay its own."""
-    yield
-    struck = provider.struck()
-    provider.call("DELETE", "knobs")
-    provider.config(on_drop="hangup", stream_on_stop="error_line", command_end="pipes", utf8="stream")
-    assert provider.key not in gateway.log_text()
-    assert struck > 0 or not getattr(provider, "expects_faults", True)
-    provider.expects_faults = True
-
-
-@pytest.fixture(name="login")
-def login_fixture():
-    """A workspace that nothing was done with yet."""
-    return f"sandbox+{next(numbers)}"
-
-
-@pytest.fixture(name="warm")
-def warm_fixture(gateway, provider, login):
-    """One whose sandbox runs; the requests so far are forgotten."""
-    assert ssh(gateway, "true", login=login).returncode == 0
-    provider.forget_requests()
-    return login
-
-
-def expect_line(done, pattern):
-    """The failure is one line on stderr, and 255 as for everything that is no exit status."""
-    lines = done.stderr.decode().splitlines()
-    assert done.returncode == 255
-    assert len(lines) == 1 and re.match(r"rws: [A-Z_]+: ", lines[0]), lines
-    assert re.search(pattern, lines[0]), lines[0]
 
 
 def count(provider, method, path):

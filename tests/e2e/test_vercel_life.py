@@ -12,25 +12,7 @@ from gateway import wait_until
 
 DRIVERS = ("vercel",)
 
-
-@pytest.fixture(autouse=True)
-def nothing_left(provider):
-    yield
-    provider.reset()
-
-
-def bodies(provider, method, path):
-    """The JSON bodies of the requests to a path."""
-    return [
-        json.loads(request["body"])
-        for request in provider.requests()
-        if request["method"] == method and request["path"].endswith(path)
-    ]
-
-
-def only_sandbox(provider):
-    (sandbox,) = provider.sandboxes()
-    return sandbox
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 def make_token(**claims):
@@ -50,7 +32,7 @@ def test_a_sandbox_is_made_as_the_block_says(make_gateway, provider):
         logins={"sandbox": {"image": "node:24", "vcpus": 4, "ports": "3000 8080", "lifetime": "10m"}},
     )
     assert ssh(gateway, "true").returncode == 0
-    (body,) = bodies(provider, "POST", "/v3/sandboxes")
+    (body,) = provider.bodies("POST", "/v3/sandboxes")
     name = body.pop("name")
     assert name.startswith("rws-")
     assert body == {
@@ -68,7 +50,7 @@ def test_a_sandbox_is_made_as_the_block_says(make_gateway, provider):
 def test_a_runtime_is_asked_for_where_runtimes_are(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"runtime": "node24"}})
     assert ssh(gateway, "pwd").stdout == b"/vercel/sandbox\n"
-    (body,) = bodies(provider, "POST", "/v2/sandboxes")
+    (body,) = provider.bodies("POST", "/v2/sandboxes")
     assert body["runtime"] == "node24" and "image" not in body
 
 
@@ -88,7 +70,7 @@ def test_credentials_may_come_from_the_environment(make_gateway, provider, monke
     monkeypatch.setenv("VERCEL_API_URL", f"{provider.url}/api/")
     gateway = make_gateway()
     assert ssh(gateway, "true").returncode == 0
-    assert bodies(provider, "POST", "/v3/sandboxes")[0]["projectId"] == "prj_env"
+    assert provider.bodies("POST", "/v3/sandboxes")[0]["projectId"] == "prj_env"
     assert all("teamId" not in request["query"] or "team_env" in str(request["query"]) for request in provider.requests())
     assert provider.key not in gateway.log_text()
 
@@ -99,7 +81,7 @@ def test_an_oidc_token_names_team_and_project(make_gateway, provider, monkeypatc
     monkeypatch.setenv("VERCEL_OIDC_TOKEN", token)
     gateway = make_gateway()
     assert ssh(gateway, "echo on").stdout == b"on\n"
-    assert bodies(provider, "POST", "/v3/sandboxes")[0]["projectId"] == "prj_oidc"
+    assert provider.bodies("POST", "/v3/sandboxes")[0]["projectId"] == "prj_oidc"
     assert "the OIDC token ends at" in gateway.log_text()
     assert token not in gateway.log_text()
 
@@ -118,14 +100,14 @@ def test_a_named_sandbox_is_stopped_at_the_end_and_resumed_later(make_gateway, p
     options = {"sandbox": {"name": "mine", "idle_timeout": "100ms"}}
     first = make_gateway(logins=options)
     assert ssh(first, "echo here >file").returncode == 0
-    wait_until(lambda: only_sandbox(provider)["status"] == "stopped", what="a stop")
+    wait_until(lambda: provider.only_sandbox()["status"] == "stopped", what="a stop")
     first.stop()
-    (session,) = only_sandbox(provider)["sessions"]
+    (session,) = provider.only_sandbox()["sessions"]
     second = make_gateway(options={"gateway": "another"}, logins=options)
     assert ssh(second, "cat file").stdout == b"here\n"
-    assert only_sandbox(provider)["name"] == "mine"
-    assert len(only_sandbox(provider)["sessions"]) == 2
-    assert only_sandbox(provider)["currentSessionId"] != session["id"]
+    assert provider.only_sandbox()["name"] == "mine"
+    assert len(provider.only_sandbox()["sessions"]) == 2
+    assert provider.only_sandbox()["currentSessionId"] != session["id"]
 
 
 def test_instances_of_a_named_login_are_sandboxes_of_their_own(make_gateway, provider):
@@ -144,7 +126,7 @@ def test_a_name_that_is_taken_meanwhile_is_used(make_gateway, provider):
     second = make_gateway(logins={"sandbox": {"name": "mine"}})
     assert ssh(second, "cat file").stdout == b"here\n"
     assert provider.struck() == 1
-    assert only_sandbox(provider)["name"] == "mine"
+    assert provider.only_sandbox()["name"] == "mine"
 
 
 def test_a_sandbox_is_found_again_by_its_tag(make_gateway, provider):
@@ -164,7 +146,7 @@ def test_a_sandbox_is_attached_to_by_its_name_and_kept(make_gateway, provider):
     second = make_gateway(logins={"sandbox": {"instances": "attach", "idle_timeout": "100ms"}})
     assert ssh(second, "cat file", login="sandbox=mine").stdout == b"here\n"
     second.stop()
-    assert only_sandbox(provider)["status"] == "running"
+    assert provider.only_sandbox()["status"] == "running"
 
 
 def test_a_sandbox_of_others_without_terminals_is_told_as_such(make_gateway, provider):
@@ -179,7 +161,7 @@ def test_a_sandbox_of_others_without_terminals_is_told_as_such(make_gateway, pro
     done = ssh(gateway, "true", login="sandbox=theirs")
     assert done.returncode == 255
     assert b"rws: UNSUPPORTED: sandbox theirs was not made to have terminals" in done.stderr
-    assert only_sandbox(provider)["status"] == "running"
+    assert provider.only_sandbox()["status"] == "running"
 
 
 def test_an_unknown_sandbox_is_one_line(make_gateway, provider):
@@ -196,7 +178,7 @@ def test_what_has_no_snapshot_is_made_anew_when_it_is_ours(make_gateway, provide
     assert ssh(gateway, "true").returncode == 0
     provider.end_sandbox("kill")
     wait_until(lambda: ssh(gateway, "true").returncode == 0, what="another one")
-    assert only_sandbox(provider)["name"] == "mine"
+    assert provider.only_sandbox()["name"] == "mine"
 
 
 def test_what_has_no_snapshot_is_not_deleted_when_it_is_not_ours(make_gateway, provider):
@@ -208,7 +190,7 @@ def test_what_has_no_snapshot_is_not_deleted_when_it_is_not_ours(make_gateway, p
     done = ssh(second, "true")
     assert done.returncode == 255
     assert b"mine cannot be resumed, as it has no snapshot, and is not ours" in done.stderr
-    assert only_sandbox(provider)["name"] == "mine"
+    assert provider.only_sandbox()["name"] == "mine"
 
 
 @pytest.mark.parametrize("error", ["snapshot_not_found", "sandbox_stopped"])
@@ -246,13 +228,13 @@ def test_a_sandbox_is_given_back_as_asked(make_gateway, provider, dispose, statu
         what=f"{dispose}",
     )
     if status == "stopped":
-        assert only_sandbox(provider)["persistent"] and only_sandbox(provider)["currentSnapshotId"]
+        assert provider.only_sandbox()["persistent"] and provider.only_sandbox()["currentSnapshotId"]
 
 
 def test_destroy_takes_the_snapshots_along(make_gateway, provider):
     first = make_gateway(logins={"sandbox": {"name": "mine", "idle_timeout": "100ms"}})
     assert ssh(first, "true").returncode == 0
-    wait_until(lambda: only_sandbox(provider)["status"] == "stopped", what="a stop")
+    wait_until(lambda: provider.only_sandbox()["status"] == "stopped", what="a stop")
     first.stop()
     second = make_gateway(logins={"sandbox": {"name": "mine", "idle_timeout": "100ms", "on_dispose": "destroy"}})
     assert ssh(second, "true").returncode == 0
@@ -264,7 +246,7 @@ def test_destroy_takes_the_snapshots_along(make_gateway, provider):
 def test_never_delete_stops_and_keeps_the_files(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"never_delete": "on", "idle_timeout": "100ms"}})
     assert ssh(gateway, "echo here >file").returncode == 0
-    wait_until(lambda: only_sandbox(provider)["status"] == "stopped", what="a stop")
+    wait_until(lambda: provider.only_sandbox()["status"] == "stopped", what="a stop")
     assert ssh(gateway, "cat file").stdout == b"here\n"
     assert not [one for one in provider.requests() if one["method"] == "DELETE"]
 
@@ -276,8 +258,8 @@ def test_the_end_is_pushed_back_while_it_is_used(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"lifetime": "15s"}})
     client = ssh_start(gateway, "echo on; cat")
     assert client.stdout.readline() == b"on\n"
-    wait_until(lambda: bodies(provider, "POST", "/extend-timeout"), timeout=30, what="an extension")
-    assert all(1000 <= body["duration"] <= 15000 for body in bodies(provider, "POST", "/extend-timeout"))
+    wait_until(lambda: provider.bodies("POST", "/extend-timeout"), timeout=30, what="an extension")
+    assert all(1000 <= body["duration"] <= 15000 for body in provider.bodies("POST", "/extend-timeout"))
     client.stdin.close()
     assert client.wait(60) == 0
 
@@ -301,7 +283,7 @@ def test_a_sandbox_that_ended_is_noticed_and_resumed(make_gateway, provider):
     assert client.wait(60) == 255
     gateway.wait_log("is lost: ")
     assert ssh(gateway, "cat file").stdout == b"here\n"
-    assert len(only_sandbox(provider)["sessions"]) == 2
+    assert len(provider.only_sandbox()["sessions"]) == 2
 
 
 # Secrets

@@ -1,36 +1,19 @@
 /* SPDX-License-Identifier: ISC */
+/* Every decoder of core/protocol.h. */
 /*
  * Every decoder of core/protocol.h: the first byte is the message's type, the second says whether a
  * descriptor comes with it, the rest is the payload. What a decoder accepts must survive being
  * encoded again: the bytes of our own messages have one form only.
  */
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "core/base/error.h"
 #include "core/base/message.h"
 #include "core/protocol.h"
+#include "tests/fuzz/recode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Decodes message and encodes what came out into again; -1 when it was refused. */
-typedef int recode_fn(struct message *message, struct message *again);
-
-#define RECODE(name)                                                             \
-	static int recode_##name(struct message *message, struct message *again) \
-	{                                                                        \
-		struct name value;                                               \
-                                                                                 \
-		if (name##_decode(message, &value, NULL) != 0)                   \
-			return -1;                                               \
-		name##_encode(again, &value);                                    \
-		name##_free(&value);                                             \
-		return 0;                                                        \
-	}
 
 static void
 command_stream_free(struct command_stream *stream)
@@ -141,21 +124,6 @@ static recode_fn *const recoders[256] = {
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct message message, again;
-
-	if (size < 2 || size - 2 > MESSAGE_PAYLOAD_MAX || recoders[data[0]] == NULL)
-		return 0;
-	message_start(&message, data[0]);
-	(void)buffer_append(&message.payload, data + 2, size - 2);
-	if ((data[1] & 1) != 0)
-		message.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (recoders[data[0]](&message, &again) == 0) {
-		if (again.type != data[0] || again.payload.length != size - 2)
-			__builtin_trap();
-		if (size > 2 && memcmp(buffer_data(&again.payload), data + 2, size - 2) != 0)
-			__builtin_trap();
-		message_free(&again);
-	}
-	message_free(&message);
+	recode_check_input(recoders, data, size);
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/memory.h"
+#include "core/json.h"
 #include "drivers/http.h"
 #include "drivers/http_answer.h"
 
@@ -55,6 +56,35 @@ any_refusal_becomes_one_line(void **state)
 	assert_string_equal(end, "...");
 }
 
+static struct json_object *
+read_object(const char *body, struct error *err)
+{
+	const struct http_answer answer = { .outcome = HTTP_DONE,
+		.status = 200,
+		.body = (const unsigned char *)body,
+		.size = strlen(body) };
+
+	return http_answer_object(&answer, err);
+}
+
+static void
+an_object_is_read_and_a_web_page_told_as_one(void **state)
+{
+	struct json_object *object;
+	struct error err;
+
+	(void)state;
+	object = read_object("{\"id\":\"a\"}", &err);
+	assert_string_equal(json_text(object, "id"), "a");
+	json_object_put(object);
+	assert_null(read_object("<!DOCTYPE html>", &err));
+	assert_string_equal(err.message, "a web page answered: is api_url right?");
+	assert_null(read_object("[]", &err));
+	assert_null(strstr(err.message, "web page"));
+	assert_null(read_object("", &err));
+	assert_null(strstr(err.message, "web page"));
+}
+
 static void
 escaping_leaves_only_unreserved_characters(void **state)
 {
@@ -71,6 +101,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_refusal_becomes_one_line),
+		cmocka_unit_test(an_object_is_read_and_a_web_page_told_as_one),
 		cmocka_unit_test(escaping_leaves_only_unreserved_characters),
 	};
 
