@@ -138,6 +138,28 @@ check_secrets(const struct conf *conf, struct error *err)
 	return 0;
 }
 
+/* The driver's judgement on its options, with the place of the one at fault. */
+static int
+check_driver(const struct conf *conf, size_t index, struct error *err)
+{
+	const struct conf_login *login = &conf->logins[index];
+	const char *option;
+	struct error reason;
+	char *origin;
+
+	option = NULL;
+	if (login->driver->check == NULL ||
+	    login->driver->check(login->settings, &option, &reason) == 0)
+		return 0;
+	if (option == NULL)
+		return error_set(err, reason.code, "%s:%u: login %s: %s", conf->file.path,
+		    login->block->line, login->block->name, reason.message);
+	origin = conf_login_origin(conf, index, option, 0);
+	error_set(err, reason.code, "%s: %s: %s", origin, option, reason.message);
+	memory_free(origin);
+	return -1;
+}
+
 static int
 check_login(const struct conf *conf, size_t index, struct error *err)
 {
@@ -159,7 +181,7 @@ check_login(const struct conf *conf, size_t index, struct error *err)
 		if (check_key_file(files[i], &reason) != 0)
 			return blame(conf, conf_entry_find(conf, index, "authorized_keys", i),
 			    "authorized_keys", &reason, err);
-	return 0;
+	return check_driver(conf, index, err);
 }
 
 /* Whoever can write the configuration can do all that it can. */

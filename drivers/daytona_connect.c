@@ -430,12 +430,8 @@ create(struct daytona_connect *connect)
 		   ? memory_text_format("rws-%.16s", token)
 		   : memory_text(settings_text(sandbox->context.settings, "name"));
 	aim(connect, name);
-	body = daytona_create_body(sandbox, name, &err);
+	body = daytona_create_body(sandbox, name);
 	memory_free(name);
-	if (body == NULL) {
-		fail(connect, &err, NULL);
-		return;
-	}
 	connect->request = daytona_control_call(sandbox,
 	    &(struct daytona_call){
 		.method = "POST", .path = "/sandbox", .body = body, .timeout = SLOW_TIMEOUT },

@@ -15,9 +15,6 @@ enum vercel_state {
 	VERCEL_FAILED,
 };
 
-/* 0, or -1 when the options make no sense. */
-int vercel_check_options(const struct settings *settings, struct error *err);
-
 /* The name that the option name gives this workspace's sandbox; a new text, or NULL for none. */
 char *vercel_own_name(const struct driver_sandbox *sandbox);
 

@@ -26,6 +26,7 @@ listener_load_conf(const char *path, char *const *overrides, struct error *err)
 	for (i = 0; i < DRIVERS_MAX && driver_kinds[i] != NULL; i++) {
 		known[i].name = driver_kinds[i]->name;
 		known[i].options = driver_kinds[i]->options;
+		known[i].check = driver_kinds[i]->check;
 	}
 	return conf_load(path, overrides, known, err);
 }

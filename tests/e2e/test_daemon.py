@@ -56,6 +56,32 @@ def test_a_bad_line_is_refused_with_file_line_and_reason(idle, line, reason):
         assert re.search(rf"rwsd\.conf:1: .*({reason})", done.stderr)
 
 
+@pytest.mark.parametrize(
+    "options,place,reason",
+    [
+        ({"driver": "e2b"}, "6: login sandbox", "there is no api_key, and no E2B_API_KEY either"),
+        ({"driver": "e2b", "api_key": "k", "api_url": "e2b.app"}, "9: api_url", "it is no URL"),
+        ({"driver": "e2b", "api_key": "k", "lifetime": "banana"}, "9: lifetime", '"banana" is not a duration'),
+        ({"driver": "daytona", "api_key": "k", "resources": "cpu=2"}, "9: resources", "resources need an image"),
+        ({"driver": "daytona", "api_key": "k", "ca_file": "none.pem"}, "9: ca_file", "none.pem: No such file"),
+        (
+            {"driver": "vercel", "oidc_token": "a.b.c", "image": "a", "runtime": "node24"},
+            "10: runtime",
+            "image and runtime exclude each other",
+        ),
+    ],
+)
+def test_options_that_a_driver_cannot_take_are_refused(idle, monkeypatch, options, place, reason):
+    for name in ("E2B_API_KEY", "DAYTONA_API_KEY", "VERCEL_OIDC_TOKEN", "VERCEL_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    idle.logins = {"sandbox": {**options, "key": public_key(idle.key)}}
+    idle.write_configuration()
+    for arguments in (["-t"], []):
+        done = rwsd(idle, *arguments)
+        assert done.returncode == 1
+        assert re.search(rf"rwsd\.conf:{place}: .*{re.escape(reason)}", done.stderr)
+
+
 def test_a_key_file_that_others_can_write_is_refused(idle):
     keys = idle.directory / "keys"
     keys.write_text(public_key(idle.key) + "\n")

@@ -69,6 +69,18 @@ check_wants_a_driver_and_a_key_for_each_login(void **state)
 }
 
 static void
+check_asks_the_driver_and_names_the_place(void **state)
+{
+	(void)state;
+	assert_int_equal(check("[login a]\ndriver = red\nkey = x\nsandbox_id = x\n", 0644), 0);
+	assert_int_equal(check("[login a]\ndriver = red\nkey = x\nsandbox_id = none\n", 0644), -1);
+	assert_string_equal(conf_sample_message(), "rwsd.conf:4: sandbox_id: it is none");
+	assert_int_equal(
+	    check("\n[login a]\ndriver = red\nkey = x\nsandbox_id = both\n", 0644), -1);
+	assert_string_equal(conf_sample_message(), "rwsd.conf:2: login a: there is no template");
+}
+
+static void
 check_refuses_key_files_that_others_may_write(void **state)
 {
 	static const char text[] = "[login a]\ndriver = red\nauthorized_keys = good\n"
@@ -228,6 +240,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(secrets_come_from_files_too),
 		TEST(check_wants_a_driver_and_a_key_for_each_login),
+		TEST(check_asks_the_driver_and_names_the_place),
 		TEST(check_refuses_key_files_that_others_may_write),
 		TEST(check_refuses_directories_that_others_may_write),
 		TEST(check_refuses_secrets_that_everyone_may_read),
