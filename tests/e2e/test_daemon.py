@@ -93,6 +93,35 @@ def test_a_key_file_that_others_can_write_is_refused(idle):
     assert str(keys) in done.stderr
 
 
+@pytest.mark.parametrize(
+    "name,value,reason",
+    [
+        ("admin_socket", "/tmp/" + "a" * 120, "the path is longer than 107 bytes"),
+        ("state", "/proc/none/state", "/proc/none/: No such file or directory"),
+        ("host_keys", "/proc/none/keys", "/proc/none/: No such file or directory"),
+        ("listen", ["127.0.0.1:0"] * 17, "there are more than 16 addresses"),
+    ],
+)
+def test_a_place_that_cannot_be_is_refused_before_the_start(idle, name, value, reason):
+    idle.options = {name: value, **{key: old for key, old in idle.options.items() if key != name}}
+    idle.write_configuration()
+    for arguments in (["-t"], []):
+        done = rwsd(idle, *arguments)
+        assert done.returncode == 1
+        assert re.search(rf"^rwsd: .*rwsd\.conf:1: {name}: .*{reason}$", done.stderr)
+
+
+def test_a_user_that_does_not_exist_is_refused_where_it_matters(idle):
+    idle.options = {"user": "nobody-of-this-name", **idle.options}
+    idle.write_configuration()
+    done = rwsd(idle, "-t")
+    if os.geteuid() == 0:
+        assert done.returncode == 1
+        assert done.stderr.endswith('rwsd.conf:1: user: there is no user "nobody-of-this-name"\n')
+    else:
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_printed_configuration_loads_again_to_the_same(idle):
     first = rwsd(idle, "-x")
     assert first.returncode == 0
