@@ -104,7 +104,7 @@ spares(const struct driver_sandbox *sandbox)
 					   !settings_has(settings, "on_dispose"));
 }
 
-void
+static void
 e2b_release(struct driver_sandbox *sandbox, enum driver_release release, driver_done_fn *done,
     void *argument)
 {

@@ -46,8 +46,9 @@ is_option(const struct settings *settings, const char *name, const char *value)
 	       strcmp(settings_text(settings, name), value) == 0;
 }
 
-bool
-vercel_wants_persistent(const struct settings *settings)
+/* Will a sandbox that we make leave a snapshot when it stops? */
+static bool
+wants_persistent(const struct settings *settings)
 {
 	/* One without a name leaves nothing behind, unless it is to survive its end. */
 	return settings_text(settings, "name") != NULL ||
@@ -99,7 +100,7 @@ vercel_create_body(const struct driver_sandbox *sandbox, const char *name)
 	json_add_text(body, "projectId", sandbox->credentials.project);
 	json_add_text(body, "name", name);
 	json_object_object_add(
-	    body, "persistent", json_object_new_boolean(vercel_wants_persistent(settings)));
+	    body, "persistent", json_object_new_boolean(wants_persistent(settings)));
 	json_object_object_add(body, "ports", make_ports(settings_list(settings, "ports")));
 	json_object_object_add(body, "timeout", json_object_new_int64(sandbox->lifetime));
 	json_add_text(body, "image", settings_text(settings, "image"));

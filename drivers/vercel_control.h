@@ -22,9 +22,6 @@ char *vercel_own_name(const struct driver_sandbox *sandbox);
 const char *vercel_create_path(const struct driver_sandbox *sandbox);
 struct json_object *vercel_create_body(const struct driver_sandbox *sandbox, const char *name);
 
-/* Will a sandbox that we make leave a snapshot when it stops? */
-bool vercel_wants_persistent(const struct settings *settings);
-
 /* What lists the sandboxes with our tag: a query, as a new text. */
 char *vercel_list_query(const struct driver_sandbox *sandbox, const char *cursor);
 

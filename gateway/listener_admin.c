@@ -196,7 +196,7 @@ client_closed(void *argument, const struct error *err)
 	free_client(client);
 }
 
-static const struct peer_events events = { rules, client_closed, NULL };
+static const struct peer_events events = { rules, client_closed };
 
 static int
 check_credentials(int fd, uid_t *user, struct error *err)
