@@ -74,7 +74,7 @@ $(BUILD)/lib%.a:
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/rwsd: $(RWSD) $(call objects,drivers/kinds.c drivers/*_kind.c) $(SANITIZER) $(call library,conf keys core)
+$(BUILD)/rwsd: $(RWSD) $(call objects,drivers/kinds.c drivers/check.c drivers/*_kind.c) $(SANITIZER) $(call library,conf keys core)
 	$(LINK) -o $@ $^ -lssh -lcrypto -lseccomp
 $(BUILD)/rwsd-worker: $(WORKER) $(SANITIZER) $(call library,conf drivers core)
 	$(LINK) -o $@ $^ $(WORKER_LIBS)

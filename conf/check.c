@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,6 +47,30 @@ check_key_file(const char *path, struct error *err)
 	return 0;
 }
 
+/* The directory in which another one is to be made. */
+static int
+check_parent(const char *path, struct error *err)
+{
+	struct stat status;
+	size_t length;
+	char *parent;
+	int result;
+
+	length = strlen(path);
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	while (length > 1 && path[length - 1] != '/')
+		length--;
+	parent = memory_text_bounded(path, length);
+	result = 0;
+	if (stat(parent, &status) != 0)
+		result = error_system(err, errno, "%s cannot be made in %s", path, parent);
+	else if (!S_ISDIR(status.st_mode))
+		result = error_set(err, ERROR_INVALID, "%s: not a directory", parent);
+	memory_free(parent);
+	return result;
+}
+
 /* A directory of ours: made when we start, but when it is there nobody else may write to it. */
 static int
 check_directory(const char *path, struct error *err)
@@ -53,7 +78,8 @@ check_directory(const char *path, struct error *err)
 	struct stat status;
 
 	if (stat(path, &status) != 0)
-		return errno == ENOENT ? 0 : error_system(err, errno, "%s", path);
+		return errno == ENOENT ? check_parent(path, err)
+				       : error_system(err, errno, "%s", path);
 	if (!S_ISDIR(status.st_mode))
 		return error_set(err, ERROR_INVALID, "%s: not a directory", path);
 	if ((status.st_mode & OTHERS_WRITE) != 0)
@@ -138,6 +164,28 @@ check_secrets(const struct conf *conf, struct error *err)
 	return 0;
 }
 
+/* The driver's judgement on its options, with the place of the one at fault. */
+static int
+check_driver(const struct conf *conf, size_t index, struct error *err)
+{
+	const struct conf_login *login = &conf->logins[index];
+	const char *option;
+	struct error reason;
+	char *origin;
+
+	option = NULL;
+	if (login->driver->check == NULL ||
+	    login->driver->check(login->settings, &option, &reason) == 0)
+		return 0;
+	if (option == NULL)
+		return error_set(err, reason.code, "%s:%u: login %s: %s", conf->file.path,
+		    login->block->line, login->block->name, reason.message);
+	origin = conf_login_origin(conf, index, option, 0);
+	error_set(err, reason.code, "%s: %s: %s", origin, option, reason.message);
+	memory_free(origin);
+	return -1;
+}
+
 static int
 check_login(const struct conf *conf, size_t index, struct error *err)
 {
@@ -159,7 +207,7 @@ check_login(const struct conf *conf, size_t index, struct error *err)
 		if (check_key_file(files[i], &reason) != 0)
 			return blame(conf, conf_entry_find(conf, index, "authorized_keys", i),
 			    "authorized_keys", &reason, err);
-	return 0;
+	return check_driver(conf, index, err);
 }
 
 /* Whoever can write the configuration can do all that it can. */

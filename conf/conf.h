@@ -28,6 +28,8 @@ extern const struct option conf_options[];
 struct conf_driver {
 	const char *name;             /* in the file: driver = NAME */
 	const struct option *options; /* its own, ending with a row without a name */
+	/* NULL, or as struct driver_kind has it in core/driver.h. */
+	int (*check)(const struct settings *settings, const char **option, struct error *err);
 };
 
 /*
@@ -46,8 +48,8 @@ struct conf *conf_load(
 void conf_free(struct conf *conf); /* accepts NULL; wipes secrets */
 
 /*
- * Is there all that it takes to start? Every login needs a driver and a key, and the files that the
- * configuration names need safe permissions. Looks only, makes nothing. Returns 0, or -1 with
+ * Is there all that it takes to start? Every login needs a driver that takes its options, and a key,
+ * and the files that the configuration names need safe permissions. Looks only, makes nothing. Returns 0, or -1 with
  * the first thing that is wrong, again with file and line.
  */
 int conf_check(const struct conf *conf, struct error *err);

@@ -208,19 +208,6 @@ parse_text(struct conf_file *file, const char *text, size_t size, struct error *
 }
 
 int
-conf_file_parse(
-    struct conf_file *file, const char *path, const char *text, size_t size, struct error *err)
-{
-	memset(file, 0, sizeof(*file));
-	file->path = memory_text(path);
-	add_block(file, NULL, 0);
-	if (size > CONF_FILE_SIZE_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "%s: the file is over %u bytes", path,
-		    CONF_FILE_SIZE_MAX);
-	return parse_text(file, text, size, err);
-}
-
-int
 conf_file_read(struct conf_file *file, const char *path, struct error *err)
 {
 	size_t size;
@@ -231,7 +218,9 @@ conf_file_read(struct conf_file *file, const char *path, struct error *err)
 	text = descriptor_read_file(AT_FDCWD, path, CONF_FILE_SIZE_MAX, &size, err);
 	if (text == NULL)
 		return -1;
-	result = conf_file_parse(file, path, text, size, err);
+	file->path = memory_text(path);
+	add_block(file, NULL, 0);
+	result = parse_text(file, text, size, err);
 	explicit_bzero(text, size);
 	memory_free(text);
 	return result;

@@ -33,10 +33,6 @@ struct conf_file {
 /* Reads the file at path; file needs no initialisation and must be freed, also after a failure. */
 int conf_file_read(struct conf_file *file, const char *path, struct error *err);
 
-/* As conf_file_read, from the text of a file that would be at path. */
-int conf_file_parse(
-    struct conf_file *file, const char *path, const char *text, size_t size, struct error *err);
-
 /* Puts NAME=VALUE or LOGIN.NAME=VALUE in place of what the file said. */
 int conf_file_override(struct conf_file *file, const char *override, struct error *err);
 

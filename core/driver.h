@@ -157,6 +157,12 @@ struct driver_kind {
 	const char *name;             /* in the login block: driver = NAME */
 	unsigned supports;            /* bits of enum driver_support */
 	const struct option *options; /* its own options, ending with a row without a name */
+	/*
+	 * NULL, or whether the options make sense, of their own and together: open refuses what this does.
+	 * Looks at nothing but them and the files that they name. -1 with the reason, which has no secret in
+	 * it, and *option (NULL before) as the one at fault; it stays NULL when one is missing.
+	 */
+	int (*check)(const struct settings *settings, const char **option, struct error *err);
 	/* on_dispose when the block has none and we created the sandbox. */
 	const char *standard_dispose;
 	/* NULL, or an option that names a sandbox, and on_dispose when that is set and the block has none. */

@@ -8,6 +8,7 @@
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "drivers/check.h"
 #include "drivers/connecting.h"
 #include "drivers/daytona.h"
 #include "drivers/daytona_driver.h"
@@ -22,18 +23,6 @@
 /* ms between two looks at what is still to be cleaned up in a sandbox that is kept. */
 #define CHORE_AGAIN 50
 #define CHORE_ATTEMPTS 100
-
-/* A header made of it must not become two. */
-static int
-check_key(const char *key, struct error *err)
-{
-	if (key == NULL || key[0] == '\0')
-		return error_set(
-		    err, ERROR_INVALID, "there is no api_key, and no DAYTONA_API_KEY either");
-	if (strcspn(key, "\r\n") != strlen(key))
-		return error_set(err, ERROR_INVALID, "api_key is no key");
-	return 0;
-}
 
 static void
 report_released(struct driver_sandbox *sandbox, const struct error *err)
@@ -161,7 +150,7 @@ daytona_open(const struct driver_context *context, struct error *err)
 	struct driver_sandbox *sandbox;
 	const char *url;
 
-	if (check_key(settings_text(settings, "api_key"), err) != 0)
+	if (check_options(&driver_daytona_kind, settings, err) != 0)
 		return NULL;
 	sandbox = memory_zeroed(1, sizeof(*sandbox));
 	sandbox->context = *context;

@@ -335,19 +335,14 @@ create(struct connecting *connect)
 	struct driver_sandbox *sandbox = connect->sandbox;
 	char token[MARKER_TOKEN_SIZE], *name;
 	struct json_object *body;
-	struct error err;
 
 	marker_make_token(token);
 	name = settings_text(sandbox->context.settings, "name") == NULL
 		   ? memory_text_format("rws-%.16s", token)
 		   : memory_text(settings_text(sandbox->context.settings, "name"));
 	connecting_aim(connect, name);
-	body = daytona_create_body(sandbox, name, &err);
+	body = daytona_create_body(sandbox, name);
 	memory_free(name);
-	if (body == NULL) {
-		connecting_fail(connect, &err, NULL);
-		return;
-	}
 	connect->request = daytona_control_call(sandbox,
 	    &(struct daytona_call){
 		.method = "POST", .path = "/sandbox", .body = body, .timeout = SLOW_TIMEOUT },

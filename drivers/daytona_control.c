@@ -45,71 +45,53 @@ make_labels(const struct driver_sandbox *sandbox)
 	return labels;
 }
 
-/* cpu, memory and disk, as whole numbers. */
-static int
-add_resources(struct json_object *body, const struct settings *settings, struct error *err)
+/* cpu, memory and disk. */
+static void
+add_resources(struct json_object *body, const struct settings *settings)
 {
-	static const char *const names[] = { "cpu", "memory", "disk" };
 	char *const *pair;
-	const char *value;
+	struct error err;
 	int64_t number;
-	size_t i;
+	char *name;
 
 	for (pair = settings_list(settings, "resources"); *pair != NULL; pair++) {
-		value = *pair + strcspn(*pair, "=") + 1;
-		for (i = 0; i < 3; i++)
-			if (strncmp(*pair, names[i], strlen(names[i])) == 0 &&
-			    value == *pair + strlen(names[i]) + 1)
-				break;
-		if (i == 3)
-			return error_set(err, ERROR_INVALID,
-			    "resources: %s is neither cpu, memory nor disk", *pair);
-		if (number_parse(value, 1, 65536, &number, err) != 0)
-			return error_wrap(err, "resources: %s", names[i]);
-		json_object_object_add(body, names[i], json_object_new_int64(number));
+		name = memory_text_bounded(*pair, strcspn(*pair, "="));
+		if (number_parse(*pair + strlen(name) + 1, 1, INT64_MAX, &number, &err) == 0)
+			json_object_object_add(body, name, json_object_new_int64(number));
+		memory_free(name);
 	}
-	return 0;
 }
 
-static int
-add_origin(struct json_object *body, const struct settings *settings, struct error *err)
+/* The options were checked when the sandbox was opened. */
+static void
+add_origin(struct json_object *body, const struct settings *settings)
 {
 	struct json_object *build;
-	const char *image, *snapshot;
+	const char *image;
 	char *text;
 
 	image = settings_text(settings, "image");
-	snapshot = settings_text(settings, "snapshot");
-	if (image != NULL && snapshot != NULL)
-		return error_set(err, ERROR_INVALID, "image and snapshot exclude each other");
 	if (image == NULL) {
-		if (*settings_list(settings, "resources") != NULL)
-			return error_set(err, ERROR_INVALID, "resources need an image");
-		json_add_text(body, "snapshot", snapshot);
-		return 0;
+		json_add_text(body, "snapshot", settings_text(settings, "snapshot"));
+		return;
 	}
-	if (strcspn(image, " \t\r\n") != strlen(image))
-		return error_set(err, ERROR_INVALID, "image is no name of an image");
 	build = json_object_new_object();
 	text = memory_text_format("FROM %s\n", image);
 	json_add_text(build, "dockerfileContent", text);
 	memory_free(text);
 	json_object_object_add(body, "buildInfo", build);
-	return add_resources(body, settings, err);
+	add_resources(body, settings);
 }
 
 struct json_object *
-daytona_create_body(const struct driver_sandbox *sandbox, const char *name, struct error *err)
+daytona_create_body(const struct driver_sandbox *sandbox, const char *name)
 {
 	const struct settings *settings = sandbox->context.settings;
 	struct json_object *body;
 	int64_t minutes;
 
 	body = json_object_new_object();
-	if (add_origin(body, settings, err) != 0) {
-		json_object_put(body);
-		return NULL;
-	}
+	add_origin(body, settings);
 	json_add_text(body, "name", name);
 	json_add_text(body, "target", settings_text(settings, "target"));
 	json_object_object_add(body, "env", make_pairs(settings, "sandbox_env"));

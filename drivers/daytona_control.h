@@ -15,9 +15,8 @@ enum daytona_state {
 	DAYTONA_FAILED,
 };
 
-/* The body of a create, or NULL with err when the options make no sense; the caller puts it. */
-struct json_object *daytona_create_body(
-    const struct driver_sandbox *sandbox, const char *name, struct error *err);
+/* The body of a create; the caller puts it. */
+struct json_object *daytona_create_body(const struct driver_sandbox *sandbox, const char *name);
 
 /* The path that lists what has our label; a new text. */
 char *daytona_list_path(const struct driver_sandbox *sandbox, const char *cursor);

@@ -82,9 +82,6 @@ char **daytona_headers(const struct driver_sandbox *sandbox, const char *const *
 
 /* A request to the toolbox whose outcome is only logged. */
 void daytona_chore(struct driver_sandbox *sandbox, const char *method, const char *path);
-
-/* Destroys the sandbox, of which nobody will ever know. */
-void daytona_chore_destroy(struct driver_sandbox *sandbox);
 void daytona_chore_free_all(struct driver_sandbox *sandbox);
 
 /* daytona_connect.c */

@@ -2,9 +2,13 @@
 /* What can be known of the Daytona driver without its code. */
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "core/base/error.h"
+#include "core/base/number.h"
 #include "core/base/option.h"
 #include "core/driver.h"
+#include "drivers/check.h"
 #include "drivers/kinds.h"
 
 #define SECOND INT64_C(1000)
@@ -78,6 +82,60 @@ static const struct option daytona_options[] = {
 	{ .name = NULL },
 };
 
+/* cpu, memory and disk, as whole numbers. */
+static int
+check_resources(char *const *pairs, struct error *err)
+{
+	static const char *const names[] = { "cpu", "memory", "disk" };
+	int64_t number;
+	size_t i, length;
+
+	for (; *pairs != NULL; pairs++) {
+		length = strcspn(*pairs, "=");
+		for (i = 0; i < 3; i++)
+			if (strlen(names[i]) == length && strncmp(*pairs, names[i], length) == 0)
+				break;
+		if (i == 3)
+			return error_set(
+			    err, ERROR_INVALID, "%s is neither cpu, memory nor disk", *pairs);
+		if (number_parse(*pairs + length + 1, 1, 65536, &number, err) != 0)
+			return error_wrap(err, "%s", names[i]);
+	}
+	return 0;
+}
+
+/* What a sandbox is made from. */
+static int
+check_origin(const struct settings *settings, const char **option, struct error *err)
+{
+	const char *image;
+
+	image = settings_text(settings, "image");
+	*option = "snapshot";
+	if (image != NULL && settings_text(settings, "snapshot") != NULL)
+		return error_set(err, ERROR_INVALID, "image and snapshot exclude each other");
+	*option = "image";
+	if (image != NULL && strcspn(image, " \t\r\n") != strlen(image))
+		return error_set(err, ERROR_INVALID, "it is no name of an image");
+	*option = "resources";
+	if (image == NULL && *settings_list(settings, "resources") != NULL)
+		return error_set(err, ERROR_INVALID, "resources need an image");
+	if (check_resources(settings_list(settings, "resources"), err) != 0)
+		return -1;
+	*option = NULL;
+	return 0;
+}
+
+static int
+check_daytona(const struct settings *settings, const char **option, struct error *err)
+{
+	if (check_key(settings, "DAYTONA_API_KEY", option, err) != 0 ||
+	    check_url(settings, "api_url", option, err) != 0 ||
+	    check_origin(settings, option, err) != 0)
+		return -1;
+	return check_ca_file(settings, option, err);
+}
+
 const struct driver_kind driver_daytona_kind = {
 	.name = "daytona",
 	/*
@@ -86,5 +144,6 @@ const struct driver_kind driver_daytona_kind = {
 	 */
 	.supports = DRIVER_STDIN | DRIVER_PTY | DRIVER_RAW_PTY | DRIVER_STOP | DRIVER_ADOPT,
 	.options = daytona_options,
+	.check = check_daytona,
 	.standard_dispose = "destroy",
 };

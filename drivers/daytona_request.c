@@ -143,23 +143,6 @@ daytona_chore(struct driver_sandbox *sandbox, const char *method, const char *pa
 }
 
 void
-daytona_chore_destroy(struct driver_sandbox *sandbox)
-{
-	struct daytona_chore *chore;
-	char *path;
-
-	path = memory_text_format("/sandbox/%s", sandbox->id);
-	chore = new_chore(sandbox, "DELETE", path);
-	chore->request = daytona_control_call(sandbox,
-	    &(struct daytona_call){ .method = "DELETE",
-		.path = path,
-		.repeat = HTTP_IDEMPOTENT,
-		.timeout = CHORE_TIMEOUT },
-	    chore_done, chore);
-	memory_free(path);
-}
-
-void
 daytona_chore_free_all(struct driver_sandbox *sandbox)
 {
 	while (sandbox->chores != NULL)

@@ -8,6 +8,7 @@
 #include "core/base/memory.h"
 #include "core/base/option.h"
 #include "core/json.h"
+#include "drivers/check.h"
 #include "drivers/connecting.h"
 #include "drivers/e2b.h"
 #include "drivers/e2b_control.h"
@@ -28,18 +29,6 @@ make_api(const struct settings *settings)
 	if (url == NULL)
 		return memory_text_format("https://api.%s", settings_text(settings, "domain"));
 	return memory_text_bounded(url, strlen(url) - (url[strlen(url) - 1] == '/' ? 1 : 0));
-}
-
-/* A header made of it must not become two. */
-static int
-check_key(const char *key, struct error *err)
-{
-	if (key == NULL || key[0] == '\0')
-		return error_set(
-		    err, ERROR_INVALID, "there is no api_key, and no E2B_API_KEY either");
-	if (strcspn(key, "\r\n") != strlen(key))
-		return error_set(err, ERROR_INVALID, "api_key is no key");
-	return 0;
 }
 
 static void
@@ -116,7 +105,7 @@ spares(const struct driver_sandbox *sandbox)
 					   !settings_has(settings, "on_dispose"));
 }
 
-void
+static void
 e2b_release(struct driver_sandbox *sandbox, enum driver_release release, driver_done_fn *done,
     void *argument)
 {
@@ -135,7 +124,7 @@ e2b_open(const struct driver_context *context, struct error *err)
 	struct http_setup setup = { 0 };
 	struct driver_sandbox *sandbox;
 
-	if (check_key(settings_text(settings, "api_key"), err) != 0)
+	if (check_options(&driver_e2b_kind, settings, err) != 0)
 		return NULL;
 	sandbox = memory_zeroed(1, sizeof(*sandbox));
 	sandbox->context = *context;

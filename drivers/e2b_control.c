@@ -28,11 +28,11 @@ consists_of(const char *text, const char *others)
 }
 
 /*
- * The label at the provider. Its list filter decodes three times over, which is no matter for
+ * The value of rws-instance for this instance, of letters, digits and "_.-"; a new text. E2B's list filter decodes three times over, which is no matter for
  * these characters; '_' introduces the others in hex.
  */
-char *
-e2b_label(const char *instance)
+static char *
+make_label(const char *instance)
 {
 	static const char digits[] = "0123456789abcdef";
 	char *label, *out;
@@ -80,7 +80,7 @@ make_metadata(const struct driver_sandbox *sandbox)
 		json_add_text(metadata, name, *pair + strlen(name) + 1);
 		memory_free(name);
 	}
-	label = e2b_label(sandbox->context.instance);
+	label = make_label(sandbox->context.instance);
 	json_add_text(metadata, "rws-managed", "true");
 	json_add_text(metadata, "rws-instance", label);
 	memory_free(label);
@@ -113,7 +113,7 @@ e2b_list_path(const struct driver_sandbox *sandbox, bool old, const char *next_p
 {
 	char *label, *page, *path;
 
-	label = e2b_label(sandbox->context.instance);
+	label = make_label(sandbox->context.instance);
 	page = next_page == NULL ? NULL : http_escape(next_page);
 	path = memory_text_format("%s?metadata=rws-instance%%3D%s%%26rws-managed%%3Dtrue%s%s%s",
 	    old ? "/sandboxes" : "/v2/sandboxes", label,
@@ -155,7 +155,7 @@ e2b_find_ours(const struct driver_sandbox *sandbox, const struct http_answer *an
 		json_object_put(list);
 		return error_set(err, ERROR_UNAVAILABLE, "the list of sandboxes is malformed");
 	}
-	label = e2b_label(sandbox->context.instance);
+	label = make_label(sandbox->context.instance);
 	is_running = false;
 	for (i = 0; i < json_object_array_length(list) && !is_running; i++) {
 		entry = json_object_array_get_idx(list, i);
@@ -194,7 +194,7 @@ e2b_list_others(const struct driver_sandbox *sandbox, const struct http_answer *
 		return error_set(err, ERROR_UNAVAILABLE, "the list of sandboxes is malformed");
 	}
 	*ids = memory_zeroed(1, sizeof(**ids));
-	label = e2b_label(sandbox->context.instance);
+	label = make_label(sandbox->context.instance);
 	for (i = 0; i < json_object_array_length(list); i++) {
 		entry = json_object_array_get_idx(list, i);
 		found = json_text(entry, "sandboxID");

@@ -6,9 +6,6 @@
 
 #include "drivers/e2b_driver.h"
 
-/* The value of rws-instance for this instance, of letters, digits and "_.-"; a new text. */
-char *e2b_label(const char *instance);
-
 /* Bodies; the caller puts them. */
 struct json_object *e2b_timeout_body(const struct driver_sandbox *sandbox);
 struct json_object *e2b_create_body(const struct driver_sandbox *sandbox);

@@ -115,8 +115,6 @@ void e2b_connect(struct driver_sandbox *sandbox, const struct driver_target *tar
 /* e2b_others.c: the interface's release_others. */
 void e2b_release_others(struct driver_sandbox *sandbox, enum driver_release release,
     driver_done_fn *done, void *argument);
-void e2b_release(struct driver_sandbox *sandbox, enum driver_release release, driver_done_fn *done,
-    void *argument);
 
 /* e2b_life.c */
 void e2b_life_begin(struct driver_sandbox *sandbox);

@@ -5,6 +5,7 @@
 
 #include "core/base/option.h"
 #include "core/driver.h"
+#include "drivers/check.h"
 #include "drivers/kinds.h"
 
 #define SECOND INT64_C(1000)
@@ -66,11 +67,22 @@ static const struct option e2b_options[] = {
 	{ .name = NULL },
 };
 
+static int
+check_e2b(const struct settings *settings, const char **option, struct error *err)
+{
+	if (check_key(settings, "E2B_API_KEY", option, err) != 0 ||
+	    check_url(settings, "api_url", option, err) != 0 ||
+	    check_url(settings, "sandbox_url", option, err) != 0)
+		return -1;
+	return check_ca_file(settings, option, err);
+}
+
 const struct driver_kind driver_e2b_kind = {
 	.name = "e2b",
 	/* Not DRIVER_RESUME: what a command says while nobody is connected to it is lost at E2B. */
 	.supports = DRIVER_STDIN | DRIVER_END_OF_STDIN | DRIVER_STDERR | DRIVER_BINARY |
 		    DRIVER_PTY | DRIVER_STOP | DRIVER_ADOPT | DRIVER_FLOW,
 	.options = e2b_options,
+	.check = check_e2b,
 	.standard_dispose = "destroy",
 };

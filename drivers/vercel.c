@@ -8,6 +8,7 @@
 #include "core/base/memory.h"
 #include "core/base/option.h"
 #include "core/json.h"
+#include "drivers/check.h"
 #include "drivers/connecting.h"
 #include "drivers/kinds.h"
 #include "drivers/others.h"
@@ -204,8 +205,8 @@ set_up(struct driver_sandbox *sandbox, struct error *err)
 	const struct settings *settings = sandbox->context.settings;
 	const char *url;
 
-	if (vercel_credentials_read(settings, &sandbox->credentials, err) != 0 ||
-	    vercel_check_options(settings, err) != 0)
+	if (check_options(&driver_vercel_kind, settings, err) != 0 ||
+	    vercel_credentials_read(settings, &sandbox->credentials, err) != 0)
 		return -1;
 	sandbox->setup.loop = sandbox->context.loop;
 	sandbox->setup.ca_file = settings_text(settings, "ca_file");

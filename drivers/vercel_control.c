@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-#include <ctype.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -7,13 +6,10 @@
 #include "core/base/number.h"
 #include "core/base/option.h"
 #include "core/json.h"
+#include "drivers/check.h"
 #include "drivers/http_answer.h"
 #include "drivers/vercel_control.h"
 
-/* Limits of Vercel's. */
-#define NAME_MAX_LENGTH 128
-#define PORTS_MAX 15
-#define PORT_MIN 1024
 #define MEMORY_PER_VCPU 2048
 
 #define ID_MAX 128
@@ -21,51 +17,6 @@
 
 static const char tag_managed[] = "rws-managed";
 static const char tag_instance[] = "rws-instance";
-
-static bool
-is_name(const char *text, size_t max)
-{
-	size_t length;
-
-	for (length = 0; text[length] != '\0'; length++)
-		if (length == max ||
-		    (!isalnum((unsigned char)text[length]) && strchr("_-", text[length]) == NULL))
-			return false;
-	return length > 0;
-}
-
-static int
-check_ports(char *const *ports, struct error *err)
-{
-	int64_t number;
-	size_t i;
-
-	for (i = 0; ports[i] != NULL; i++)
-		if (number_parse(ports[i], PORT_MIN, 65535, &number, err) != 0)
-			return error_wrap(err, "ports: %.32s", ports[i]);
-	if (i > PORTS_MAX)
-		return error_set(err, ERROR_INVALID, "there are more than %d ports", PORTS_MAX);
-	return 0;
-}
-
-int
-vercel_check_options(const struct settings *settings, struct error *err)
-{
-	const char *name;
-	int64_t vcpus;
-
-	name = settings_text(settings, "name");
-	if (name != NULL && !is_name(name, NAME_MAX_LENGTH))
-		return error_set(err, ERROR_INVALID,
-		    "name: only letters, digits, '-' and '_' can be in it, at most %d",
-		    NAME_MAX_LENGTH);
-	if (settings_text(settings, "image") != NULL && settings_text(settings, "runtime") != NULL)
-		return error_set(err, ERROR_INVALID, "image and runtime exclude each other");
-	vcpus = settings_number(settings, "vcpus");
-	if (vcpus > 1 && vcpus % 2 != 0)
-		return error_set(err, ERROR_INVALID, "vcpus is neither 1 nor an even number");
-	return check_ports(settings_list(settings, "ports"), err);
-}
 
 char *
 vercel_own_name(const struct driver_sandbox *sandbox)
@@ -96,8 +47,9 @@ is_option(const struct settings *settings, const char *name, const char *value)
 	       strcmp(settings_text(settings, name), value) == 0;
 }
 
-bool
-vercel_wants_persistent(const struct settings *settings)
+/* Will a sandbox that we make leave a snapshot when it stops? */
+static bool
+wants_persistent(const struct settings *settings)
 {
 	/* One without a name leaves nothing behind, unless it is to survive its end. */
 	return settings_text(settings, "name") != NULL ||
@@ -121,7 +73,7 @@ make_ports(char *const *ports)
 
 	list = json_object_new_array();
 	for (; *ports != NULL; ports++)
-		if (number_parse(*ports, PORT_MIN, 65535, &number, NULL) == 0)
+		if (number_parse(*ports, 1, UINT16_MAX, &number, NULL) == 0)
 			json_object_array_add(list, json_object_new_int64(number));
 	return list;
 }
@@ -149,7 +101,7 @@ vercel_create_body(const struct driver_sandbox *sandbox, const char *name)
 	json_add_text(body, "projectId", sandbox->credentials.project);
 	json_add_text(body, "name", name);
 	json_object_object_add(
-	    body, "persistent", json_object_new_boolean(vercel_wants_persistent(settings)));
+	    body, "persistent", json_object_new_boolean(wants_persistent(settings)));
 	json_object_object_add(body, "ports", make_ports(settings_list(settings, "ports")));
 	json_object_object_add(body, "timeout", json_object_new_int64(sandbox->lifetime));
 	json_add_text(body, "image", settings_text(settings, "image"));
@@ -324,7 +276,7 @@ vercel_read_look(const struct driver_sandbox *sandbox, const struct http_answer 
 	look->has_snapshot = json_member(object, "snapshot", json_type_object) != NULL;
 	json_object_put(object);
 	result = 0;
-	if (look->session == NULL || !is_name(look->session, ID_MAX)) {
+	if (look->session == NULL || !check_is_name(look->session, ID_MAX)) {
 		vercel_look_clear(look);
 		result = error_set(err, ERROR_UNAVAILABLE, "the answer names no session");
 	}

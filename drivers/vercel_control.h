@@ -15,18 +15,12 @@ enum vercel_state {
 	VERCEL_FAILED,
 };
 
-/* 0, or -1 when the options make no sense. */
-int vercel_check_options(const struct settings *settings, struct error *err);
-
 /* The name that the option name gives this workspace's sandbox; a new text, or NULL for none. */
 char *vercel_own_name(const struct driver_sandbox *sandbox);
 
 /* The path of a create, and its body, which the caller puts. */
 const char *vercel_create_path(const struct driver_sandbox *sandbox);
 struct json_object *vercel_create_body(const struct driver_sandbox *sandbox, const char *name);
-
-/* Will a sandbox that we make leave a snapshot when it stops? */
-bool vercel_wants_persistent(const struct settings *settings);
 
 /* What lists the sandboxes with our tag: a query, as a new text. */
 char *vercel_list_query(const struct driver_sandbox *sandbox, const char *cursor);

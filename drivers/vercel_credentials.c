@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-#include <ctype.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,37 +8,14 @@
 #include "core/base/memory.h"
 #include "core/base/option.h"
 #include "core/json.h"
+#include "drivers/check.h"
 #include "drivers/vercel_credentials.h"
 
-/* Longer tokens, and ids, are none. */
-#define TOKEN_MAX 16384
+/* Longer ids are none. */
 #define ID_MAX 128
 /* Seconds before its end from which on a token's end is said. */
 #define WARNING 3600
 #define DATE_MAX 32
-
-/* It becomes part of a header. */
-static bool
-is_token(const char *text)
-{
-	const char *at;
-
-	for (at = text; *at != '\0'; at++)
-		if (!isgraph((unsigned char)*at))
-			return false;
-	return at != text && at - text <= TOKEN_MAX;
-}
-
-static bool
-is_id(const char *text)
-{
-	const char *at;
-
-	for (at = text; *at != '\0'; at++)
-		if (!isalnum((unsigned char)*at) && *at != '_' && *at != '-')
-			return false;
-	return at != text && at - text <= ID_MAX;
-}
 
 /* The JSON in one part of a token: base64url without padding (RFC 7515 section 2). */
 static struct json_object *
@@ -72,7 +48,8 @@ take_claims(
 
 	team = json_text(claims, "owner_id");
 	project = json_text(claims, "project_id");
-	if (team == NULL || project == NULL || !is_id(team) || !is_id(project))
+	if (team == NULL || project == NULL || !check_is_name(team, ID_MAX) ||
+	    !check_is_name(project, ID_MAX))
 		return error_set(err, ERROR_INVALID,
 		    "the OIDC token names no team and project (owner_id, project_id)");
 	memory_free(credentials->team);
@@ -92,7 +69,7 @@ vercel_credentials_decode(
 	int result;
 
 	part = strchr(token, '.');
-	claims = part == NULL || strlen(token) > TOKEN_MAX
+	claims = part == NULL || strlen(token) > VERCEL_TOKEN_LENGTH
 		     ? NULL
 		     : decode_part(part + 1, strcspn(part + 1, "."));
 	if (claims == NULL)
@@ -102,48 +79,22 @@ vercel_credentials_decode(
 	return result;
 }
 
-static int
-read_triple(
-    const struct settings *settings, struct vercel_credentials *credentials, struct error *err)
-{
-	const char *team, *project;
-
-	team = settings_text(settings, "team_id");
-	project = settings_text(settings, "project_id");
-	if (team == NULL || project == NULL)
-		return error_set(err, ERROR_INVALID,
-		    "a token needs a team_id and a project_id too: %s",
-		    team == NULL && project == NULL ? "both are missing"
-		    : team == NULL                  ? "there is no team_id"
-						    : "there is no project_id");
-	if (!is_id(team) || !is_id(project))
-		return error_set(
-		    err, ERROR_INVALID, "%s is no id", is_id(team) ? "project_id" : "team_id");
-	credentials->team = memory_text(team);
-	credentials->project = memory_text(project);
-	return 0;
-}
-
 int
 vercel_credentials_read(
     const struct settings *settings, struct vercel_credentials *credentials, struct error *err)
 {
-	const char *token, *oidc;
+	const char *token;
 
 	token = settings_text(settings, "token");
-	oidc = settings_text(settings, "oidc_token");
-	if (token == NULL && oidc == NULL)
-		return error_set(err, ERROR_INVALID,
-		    "there is neither a token (VERCEL_TOKEN, with VERCEL_TEAM_ID and "
-		    "VERCEL_PROJECT_ID) nor an oidc_token (VERCEL_OIDC_TOKEN)");
-	if (!is_token(token != NULL ? token : oidc))
-		return error_set(
-		    err, ERROR_INVALID, "%s is no token", token != NULL ? "token" : "oidc_token");
-	if (token != NULL && read_triple(settings, credentials, err) != 0)
-		return -1;
-	if (token == NULL && vercel_credentials_decode(oidc, credentials, err) != 0)
-		return -1;
-	credentials->token = memory_text(token != NULL ? token : oidc);
+	if (token != NULL) {
+		credentials->team = memory_text(settings_text(settings, "team_id"));
+		credentials->project = memory_text(settings_text(settings, "project_id"));
+	} else {
+		token = settings_text(settings, "oidc_token");
+		if (vercel_credentials_decode(token, credentials, err) != 0)
+			return -1;
+	}
+	credentials->token = memory_text(token);
 	return 0;
 }
 

@@ -11,13 +11,19 @@
 struct error;
 struct settings;
 
+/* Longer tokens are none. */
+#define VERCEL_TOKEN_LENGTH 16384
+
 struct vercel_credentials {
 	char *token; /* secret */
 	char *team, *project;
 	int64_t expires; /* seconds since 1970; 0 when that is not known */
 };
 
-/* Fills credentials; -1 (INVALID) says what is missing. Free them in either case. */
+/*
+ * Fills credentials from settings that were checked; -1 (INVALID) when an OIDC token holds none. Free
+ * them in either case.
+ */
 int vercel_credentials_read(
     const struct settings *settings, struct vercel_credentials *credentials, struct error *err);
 void vercel_credentials_free(struct vercel_credentials *credentials);

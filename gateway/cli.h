@@ -33,7 +33,18 @@ struct cli {
 	const char *file; /* of read, write, export and import: "-" or NULL for stdin and stdout */
 };
 
-/* cli_connection.c: ssh and what it carries. */
+/* LOGIN@HOST, LOGIN@HOST:PORT or LOGIN@[HOST]:PORT, in its parts; the last two are new texts. */
+struct cli_destination {
+	int login; /* length in front of the @; 0 when there is none */
+	char *host;
+	char *port; /* NULL when it names none */
+};
+
+/* cli_connection.c. A URI, and what names a block of ssh_config(5), is all host. */
+void cli_destination_parse(struct cli_destination *destination, const char *text);
+void cli_destination_free(struct cli_destination *destination);
+
+/* ssh and what it carries. */
 struct cli_connection {
 	pid_t ssh;
 	int input, output; /* of ssh */
@@ -90,6 +101,8 @@ void cli_put_text(FILE *file, const char *text, size_t size);
 /* cli_help.c */
 void cli_help(FILE *file);
 void cli_help_operation(FILE *file, const struct operation *operation);
+/* The same of ssh-config and what else needs no gateway, or of a family of operations; -1 when it is neither. */
+int cli_help_other(FILE *file, const char *name);
 /* The reference of rws(1) in mdoc. */
 void cli_help_manual(FILE *file);
 /* "max-output-bytes" for max_output_bytes. */

@@ -282,7 +282,7 @@ closed(void *argument, const struct error *err)
 	(void)err;
 }
 
-const struct peer_events cli_admin_events = { rules, closed, NULL };
+const struct peer_events cli_admin_events = { rules, closed };
 
 static int
 compare_numbers(struct json_object *first, struct json_object *second, const char *name)

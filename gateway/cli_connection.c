@@ -20,12 +20,51 @@
 #define READ_SIZE 65536
 #define STATUS_NO_PROGRAM 127
 
-/* PROGRAM ARGUMENTS... -s DESTINATION rws, whose first byte is no dash; new. */
+/* The port at the end of HOST:PORT or [HOST]:PORT, or NULL: an address of IPv6 has colons of its own. */
+static const char *
+find_port(const char *host)
+{
+	const char *colon = strrchr(host, ':');
+
+	if (colon == NULL || colon == host || colon[1] == '\0' ||
+	    colon[1 + strspn(colon + 1, "0123456789")] != '\0' ||
+	    (strchr(host, ':') != colon && (*host != '[' || colon[-1] != ']')))
+		return NULL;
+	return colon + 1;
+}
+
+void
+cli_destination_parse(struct cli_destination *destination, const char *text)
+{
+	const char *at, *host, *port;
+	size_t length;
+
+	at = strncmp(text, "ssh://", 6) == 0 ? NULL : strrchr(text, '@');
+	destination->login = at == NULL ? 0 : (int)(at - text);
+	host = at == NULL ? text : at + 1;
+	port = at == NULL ? NULL : find_port(host);
+	destination->port = port == NULL ? NULL : memory_text(port);
+	length = port == NULL ? strlen(host) : (size_t)(port - host) - 1;
+	if (length > 2 && host[0] == '[' && host[length - 1] == ']')
+		destination->host = memory_text_bounded(host + 1, length - 2);
+	else
+		destination->host = memory_text_bounded(host, length);
+}
+
+void
+cli_destination_free(struct cli_destination *destination)
+{
+	memory_free(destination->host);
+	memory_free(destination->port);
+}
+
+/* PROGRAM ARGUMENTS... [-p PORT] -s DESTINATION rws, whose first byte is no dash; new. */
 static char **
 make_argv(const struct cli *cli)
 {
+	struct cli_destination destination;
 	const char *program;
-	char **argv;
+	char **argv, *target;
 	size_t i, count;
 
 	program = getenv("RWS_SSH");
@@ -36,9 +75,20 @@ make_argv(const struct cli *cli)
 	argv = memory_list_add(argv, count++, program);
 	for (i = 0; i < cli->ssh_count; i++)
 		argv = memory_list_add(argv, count++, cli->ssh_arguments[i]);
+	cli_destination_parse(&destination, cli->destination);
+	if (destination.port != NULL) {
+		argv = memory_list_add(argv, count++, "-p");
+		argv = memory_list_add(argv, count++, destination.port);
+	}
+	target = destination.login == 0 ? memory_text(destination.host)
+					: memory_text_format("%.*s@%s", destination.login,
+					      cli->destination, destination.host);
 	argv = memory_list_add(argv, count++, "-s");
-	argv = memory_list_add(argv, count++, cli->destination);
-	return memory_list_add(argv, count, "rws");
+	argv = memory_list_add(argv, count++, target);
+	argv = memory_list_add(argv, count, "rws");
+	memory_free(target);
+	cli_destination_free(&destination);
+	return argv;
 }
 
 static void

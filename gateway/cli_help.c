@@ -20,23 +20,29 @@ cli_option_name(char out[CLI_OPTION_MAX], const char *name)
 	return out;
 }
 
+static void
+put_title(FILE *file, const struct operation *operation)
+{
+	char name[OPERATION_NAME_MAX];
+
+	(void)fprintf(file, "  %-18s %s\n", operation_name(name, operation, ' '), operation->title);
+}
+
 void
 cli_help(FILE *file)
 {
 	const struct operation *operation;
-	char name[OPERATION_NAME_MAX];
 
 	(void)fputs(
-	    "usage: rws OPERATION LOGIN@GATEWAY [OPTION...] [WORD...] [-- SSH-ARGUMENT...]\n"
-	    "       rws LOGIN@GATEWAY OPERATION ...\n"
+	    "usage: rws OPERATION LOGIN@GATEWAY[:PORT] [OPTION...] [WORD...] [-- SSH-ARGUMENT...]\n"
+	    "       rws LOGIN@GATEWAY[:PORT] OPERATION ...\n"
 	    "       rws ssh-config LOGIN@GATEWAY[:PORT] | rws doctor | rws completion bash|zsh|fish\n"
 	    "       rws admin [OPTION...] COMMAND\n"
 	    "       rws help [OPERATION]\n\n",
 	    file);
 	for (operation = operation_table; operation->name != NULL; operation++)
 		if ((operation->flags & OPERATION_PLAIN) == 0)
-			(void)fprintf(file, "  %-18s %s\n", operation_name(name, operation, ' '),
-			    operation->title);
+			put_title(file, operation);
 	(void)fputs("\n  --json             Print the result as JSON\n"
 		    "  -S ARGUMENT        Pass one argument on to ssh; may be given again\n",
 	    file);
@@ -125,6 +131,39 @@ cli_help_operation(FILE *file, const struct operation *operation)
 		if (field->standard != NULL)
 			(void)fprintf(file, "      Default: %s\n", field->standard);
 	}
+}
+
+int
+cli_help_other(FILE *file, const char *name)
+{
+	static const struct {
+		const char *name, *usage, *text;
+	} others[] = {
+		{ "ssh-config", " LOGIN@GATEWAY[:PORT]",
+		    "Prints a block for ssh_config(5) with which connections are kept alive and "
+		    "shared. LOGIN.GATEWAY then stands for the login, the gateway and the port." },
+		{ "doctor", "", "Checks what is installed on this machine." },
+		{ "completion", " bash|zsh|fish", "Prints a completion script for a shell." },
+		{ "help", " [OPERATION]", "Says how an operation is used." },
+	};
+	const struct operation *operation;
+	size_t i, length;
+	int result;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(others[i].name, name) == 0) {
+			(void)fprintf(file, "usage: rws %s%s\n\n", name, others[i].usage);
+			put_wrapped(file, others[i].text, 0);
+			return 0;
+		}
+	result = -1;
+	length = strlen(name);
+	for (operation = operation_table; operation->name != NULL; operation++)
+		if (strncmp(operation->name, name, length) == 0 && operation->name[length] == '.') {
+			put_title(file, operation);
+			result = 0;
+		}
+	return result;
 }
 
 /*

@@ -17,35 +17,31 @@
 #define CONFIGURATION "/etc/rwsd/rwsd.conf"
 #define OUTPUT_MAX 512
 
-/*
- * LOGIN@HOST or LOGIN@HOST:PORT;
- * the name of the block is LOGIN.HOST, which is no name of a machine.
- */
+/* The name of the block is LOGIN.HOST, which is no name of a machine. */
 int
-cli_ssh_config(const char *destination)
+cli_ssh_config(const char *text)
 {
-	const char *host, *colon;
-	int length;
+	struct cli_destination destination;
 
-	host = strchr(destination, '@');
-	if (host == NULL || host == destination || host[1] == '\0') {
+	cli_destination_parse(&destination, text);
+	if (destination.login == 0 || *destination.host == '\0') {
 		(void)fputs(
 		    "rws: INVALID: ssh-config takes LOGIN@GATEWAY or LOGIN@GATEWAY:PORT\n", stderr);
+		cli_destination_free(&destination);
 		return error_kind(ERROR_INVALID)->exit_status;
 	}
-	colon = strchr(host, ':');
-	length = colon == NULL ? (int)strlen(host + 1) : (int)(colon - host - 1);
-	(void)printf("Host %.*s.%.*s\n", (int)(host - destination), destination, length, host + 1);
-	(void)printf("\tHostName %.*s\n", length, host + 1);
-	if (colon != NULL)
-		(void)printf("\tPort %s\n", colon + 1);
-	(void)printf("\tUser %.*s\n", (int)(host - destination), destination);
+	(void)printf("Host %.*s.%s\n", destination.login, text, destination.host);
+	(void)printf("\tHostName %s\n", destination.host);
+	if (destination.port != NULL)
+		(void)printf("\tPort %s\n", destination.port);
+	(void)printf("\tUser %.*s\n", destination.login, text);
 	(void)fputs("\tServerAliveInterval 15\n"
 		    "\tServerAliveCountMax 4\n"
 		    "\tControlMaster auto\n"
 		    "\tControlPath ~/.ssh/rws-%C\n"
 		    "\tControlPersist 10m\n",
 	    stdout);
+	cli_destination_free(&destination);
 	return 0;
 }
 
@@ -142,8 +138,11 @@ check_daemons(void)
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		path = find_daemon(names[i]);
-		report(path != NULL, names[i],
-		    path != NULL ? path : "only needed where the gateway runs");
+		if (path != NULL)
+			report(true, names[i], path);
+		else
+			(void)printf("%-8s %-22s %s\n", "none", names[i],
+			    "only needed where the gateway runs");
 		memory_free(path);
 	}
 }

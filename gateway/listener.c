@@ -12,12 +12,10 @@
  *	requests to log in unopened.
  * Ends: on SIGTERM or SIGINT, once its sessions have ended or drain_grace is over.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <netdb.h>
-#include <pwd.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +28,7 @@
 #include <unistd.h>
 
 #include "conf/conf.h"
+#include "conf/listen.h"
 #include "core/base/confine.h"
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
@@ -46,7 +45,6 @@
 #define ACCEPTS_A_ROUND 32
 /* ms without accepting when there is no descriptor or memory for a connection. */
 #define ACCEPT_PAUSE 500
-#define NOBODY 65534
 /* ms between a session being told to end at once and the process being killed. */
 #define KILL_WAIT 3000
 
@@ -60,35 +58,18 @@ format_address(char *out, size_t size, const char *address, const char *port)
 	    out, size, strchr(address, ':') != NULL ? "[%s]:%s" : "%s:%s", address, port);
 }
 
-/* The parts of a listen entry; new texts. */
 static int
-split_address(const char *text, char **host, char **port, struct error *err)
-{
-	const char *colon;
-
-	colon = strrchr(text, ':');
-	if (colon == NULL || colon == text || colon[1] == '\0')
-		return error_set(err, ERROR_INVALID, "listen: \"%s\" is not ADDRESS:PORT", text);
-	*port = memory_text(colon + 1);
-	if (text[0] == '[' && colon[-1] == ']')
-		*host = memory_text_bounded(text + 1, (size_t)(colon - text) - 2);
-	else
-		*host = memory_text_bounded(text, (size_t)(colon - text));
-	return 0;
-}
-
-static int
-bind_socket(const struct addrinfo *info, struct error *err)
+bind_socket(const struct sockaddr_storage *address, socklen_t size, struct error *err)
 {
 	int fd, on = 1;
 
-	fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_system(err, errno, "socket");
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-	    (info->ai_family == AF_INET6 &&
+	    (address->ss_family == AF_INET6 &&
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0) ||
-	    bind(fd, info->ai_addr, info->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
+	    bind(fd, (const struct sockaddr *)address, size) != 0 || listen(fd, BACKLOG) != 0) {
 		error_system(err, errno, "bind");
 		(void)close(fd);
 		return -1;
@@ -99,28 +80,14 @@ bind_socket(const struct addrinfo *info, struct error *err)
 static int
 open_socket(const char *text, struct error *err)
 {
-	struct addrinfo hints = { 0 }, *info;
-	char *host, *port;
-	int fd, result;
+	struct sockaddr_storage address;
+	socklen_t size;
+	int fd;
 
-	host = port = NULL;
-	if (split_address(text, &host, &port, err) != 0)
+	if (conf_listen_parse(text, &address, &size, err) != 0)
 		return -1;
-	hints.ai_socktype = SOCK_STREAM;
-	hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
-	fd = -1;
-	result = getaddrinfo(host, port, &hints, &info);
-	if (result != 0) {
-		error_set(err, ERROR_INVALID, "listen: %s: %s", text, gai_strerror(result));
-	} else {
-		fd = bind_socket(info, err);
-		if (fd < 0)
-			error_wrap(err, "listen on %s", text);
-		freeaddrinfo(info);
-	}
-	memory_free(host);
-	memory_free(port);
-	return fd;
+	fd = bind_socket(&address, size, err);
+	return fd >= 0 ? fd : error_wrap(err, "listen on %s", text);
 }
 
 static void
@@ -226,10 +193,8 @@ open_sockets(struct listener *self, struct error *err)
 	size_t i;
 
 	list = settings_list(conf_global(self->conf), "listen");
-	for (i = 0; list[i] != NULL; i++) {
-		if (i == LISTEN_MAX)
-			return error_set(err, ERROR_TOO_LARGE,
-			    "more than %d addresses to listen on", LISTEN_MAX);
+	/* At most LISTEN_MAX: the configuration was checked. */
+	for (i = 0; list[i] != NULL && i < LISTEN_MAX; i++) {
 		self->sockets[i] = open_socket(list[i], err);
 		if (self->sockets[i] < 0)
 			return -1;
@@ -237,14 +202,6 @@ open_sockets(struct listener *self, struct error *err)
 		self->socket_watches[i] = loop_watch(
 		    self->loop, self->sockets[i], LOOP_READ, socket_ready, &self->sockets[i]);
 	}
-	if (self->socket_count > 0)
-		return 0;
-	self->sockets[0] = open_socket("127.0.0.1:2222", err);
-	if (self->sockets[0] < 0)
-		return -1;
-	self->socket_count = 1;
-	self->socket_watches[0] = loop_watch(
-	    self->loop, self->sockets[0], LOOP_READ, socket_ready, &self->sockets[0]);
 	return 0;
 }
 
@@ -407,31 +364,6 @@ watch_signals(struct listener *self, struct error *err)
 	return 0;
 }
 
-/* Whom the children become when we are root: the configured user, or nobody where the default is missing. */
-static int
-find_user(struct listener *self, struct error *err)
-{
-	const struct settings *settings = conf_global(self->conf);
-	const struct passwd *entry;
-	const char *name;
-
-	if (geteuid() != 0)
-		return 0;
-	name = settings_text(settings, "user");
-	errno = 0;
-	entry = getpwnam(name);
-	if (entry != NULL) {
-		self->user.uid = entry->pw_uid;
-		self->user.gid = entry->pw_gid;
-		return 0;
-	}
-	if (settings_has(settings, "user"))
-		return error_set(err, ERROR_NOT_FOUND, "user: there is no user \"%s\"", name);
-	self->user.uid = self->user.gid = NOBODY;
-	log_debug("there is no user %s: processes run as nobody", name);
-	return 0;
-}
-
 static int
 open_state(struct listener *self, struct error *err)
 {
@@ -481,7 +413,7 @@ enter(struct listener *self, struct error *err)
 		return -1;
 	self->drain = loop_timer_new(self->loop, drain_expired, self);
 	self->accept_again = loop_timer_new(self->loop, accept_again, self);
-	if (find_user(self, err) != 0 || open_state(self, err) != 0 ||
+	if (listener_find_user(self->conf, &self->user, err) != 0 || open_state(self, err) != 0 ||
 	    hostkey_ensure(settings_text(conf_global(self->conf), "host_keys"), err) != 0)
 		return -1;
 	self->program = process_open_program(NULL, err);

@@ -5,16 +5,26 @@
 
 struct conf;
 struct error;
+struct process_user;
 struct settings;
 
 /* conf_load with the drivers of this build. */
 struct conf *listener_load_conf(const char *path, char *const *overrides, struct error *err);
 
-/* conf_check, whether each inline key is one, and whether libssh has the algorithms. */
+/*
+ * conf_check, whether each inline key is one, whether libssh has the algorithms, and whether the user and the
+ * places for our sockets are such.
+ */
 int listener_check_conf(const struct conf *conf, struct error *err);
 
 /* The entries of a list option as one new text with commas, or NULL: how libssh wants algorithms. */
 char *listener_join_list(const struct settings *settings, const char *name);
+
+/*
+ * Whom the children become when we are root: the configured user, or nobody where the default one is missing. 0, or
+ * -1 with the place in the file.
+ */
+int listener_find_user(const struct conf *conf, struct process_user *user, struct error *err);
 
 /*
  * Entry of the process, with a checked configuration that it takes over; path and overrides are

@@ -196,7 +196,7 @@ client_closed(void *argument, const struct error *err)
 	free_client(client);
 }
 
-static const struct peer_events events = { rules, client_closed, NULL };
+static const struct peer_events events = { rules, client_closed };
 
 static int
 check_credentials(int fd, uid_t *user, struct error *err)
@@ -341,21 +341,40 @@ bind_socket(struct admin *admin, const struct sockaddr_un *address, struct error
 	return listen(admin->socket, BACKLOG) == 0 ? 0 : error_system(err, errno, "listen");
 }
 
+/* Where it is; a new text. */
+static char *
+socket_path(const struct settings *settings)
+{
+	const char *path = settings_text(settings, "admin_socket");
+
+	return path != NULL ? memory_text(path)
+			    : memory_text_format("%s/admin.sock", settings_text(settings, "state"));
+}
+
+int
+listener_admin_check(const struct settings *settings, struct error *err)
+{
+	struct sockaddr_un address;
+	char *path;
+	int result;
+
+	path = socket_path(settings);
+	result = make_address(path, &address, err);
+	memory_free(path);
+	return result;
+}
+
 int
 listener_admin_open(struct listener *listener, struct error *err)
 {
 	const struct settings *settings = conf_global(listener->conf);
 	struct sockaddr_un address;
 	struct admin *admin;
-	const char *path;
 
-	path = settings_text(settings, "admin_socket");
 	admin = memory_zeroed(1, sizeof(*admin));
 	admin->socket = -1;
 	admin->since = (int64_t)time(NULL);
-	admin->path = path != NULL
-			  ? memory_text(path)
-			  : memory_text_format("%s/admin.sock", settings_text(settings, "state"));
+	admin->path = socket_path(settings);
 	listener->admin = admin;
 	if (make_address(admin->path, &address, err) != 0 || clear_place(&address, err) != 0 ||
 	    bind_socket(admin, &address, err) != 0)

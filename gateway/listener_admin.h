@@ -11,7 +11,11 @@ struct error;
 struct listener;
 struct message;
 struct session_entry;
+struct settings;
 struct worker_entry;
+
+/* Can the socket have the path that the configuration gives it? Makes nothing. */
+int listener_admin_check(const struct settings *settings, struct error *err);
 
 /* Binds the socket; one that nobody listens on any more is replaced. */
 int listener_admin_open(struct listener *listener, struct error *err);

@@ -100,7 +100,7 @@ auth_closed(void *argument, const struct error *err)
 	hold_questions(listener, true);
 }
 
-static const struct peer_events auth_events = { auth_rules, auth_closed, NULL };
+static const struct peer_events auth_events = { auth_rules, auth_closed };
 
 int
 listener_configure_auth(struct listener *listener)

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Reads the configuration with the options of the drivers of this build, and checks what conf/
- * cannot: whether the keys that it names are keys, and whether libssh has the algorithms.
+ * cannot: whether the keys that it names are keys, whether libssh has the algorithms, and whether user and
+ * sockets are such.
  */
-#include <libssh/server.h>
+#include <pwd.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <libssh/server.h>
 
 #include "conf/conf.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/option.h"
+#include "core/base/process.h"
 #include "core/driver.h"
 #include "gateway/listener.h"
+#include "gateway/listener_admin.h"
+#include "gateway/listener_state.h"
 #include "keys/authorized.h"
 
 #define DRIVERS_MAX 32
+#define NOBODY 65534
 
 struct conf *
 listener_load_conf(const char *path, char *const *overrides, struct error *err)
@@ -26,6 +35,7 @@ listener_load_conf(const char *path, char *const *overrides, struct error *err)
 	for (i = 0; i < DRIVERS_MAX && driver_kinds[i] != NULL; i++) {
 		known[i].name = driver_kinds[i]->name;
 		known[i].options = driver_kinds[i]->options;
+		known[i].check = driver_kinds[i]->check;
 	}
 	return conf_load(path, overrides, known, err);
 }
@@ -126,6 +136,60 @@ check_algorithms(const struct conf *conf, struct error *err)
 	return result;
 }
 
+static int
+check_listen(const struct conf *conf, struct error *err)
+{
+	char *const *list = settings_list(conf_global(conf), "listen");
+	size_t count;
+
+	for (count = 0; list[count] != NULL; count++)
+		continue;
+	if (count > 0 && count <= LISTEN_MAX)
+		return 0;
+	if (count == 0)
+		error_set(err, ERROR_INVALID, "there is no address to listen on");
+	else
+		error_set(err, ERROR_INVALID, "there are more than %d addresses", LISTEN_MAX);
+	return blame_global(conf, "listen", err);
+}
+
+int
+listener_find_user(const struct conf *conf, struct process_user *user, struct error *err)
+{
+	const struct settings *settings = conf_global(conf);
+	const struct passwd *entry;
+	const char *name;
+
+	if (geteuid() != 0)
+		return 0;
+	name = settings_text(settings, "user");
+	entry = getpwnam(name);
+	if (entry != NULL) {
+		user->uid = entry->pw_uid;
+		user->gid = entry->pw_gid;
+		return 0;
+	}
+	if (settings_has(settings, "user")) {
+		error_set(err, ERROR_NOT_FOUND, "there is no user \"%s\"", name);
+		return blame_global(conf, "user", err);
+	}
+	user->uid = user->gid = NOBODY;
+	log_debug("there is no user %s: processes run as nobody", name);
+	return 0;
+}
+
+static int
+check_places(const struct conf *conf, struct error *err)
+{
+	struct process_user user;
+
+	if (check_listen(conf, err) != 0 || listener_find_user(conf, &user, err) != 0)
+		return -1;
+	if (listener_admin_check(conf_global(conf), err) != 0)
+		return blame_global(conf, "admin_socket", err);
+	return 0;
+}
+
 int
 listener_check_conf(const struct conf *conf, struct error *err)
 {
@@ -133,7 +197,7 @@ listener_check_conf(const struct conf *conf, struct error *err)
 	size_t login, entry;
 
 	if (conf_check(conf, err) != 0 || check_database(conf, err) != 0 ||
-	    check_algorithms(conf, err) != 0)
+	    check_algorithms(conf, err) != 0 || check_places(conf, err) != 0)
 		return -1;
 	for (login = 0; login < conf_login_count(conf); login++) {
 		keys = settings_list(conf_login(conf, login), "key");

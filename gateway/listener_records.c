@@ -60,7 +60,7 @@ records_closed(void *argument, const struct error *err)
 	listener->records = NULL;
 }
 
-static const struct peer_events records_events = { records_rules, records_closed, NULL };
+static const struct peer_events records_events = { records_rules, records_closed };
 
 /* A new one each time the gateway starts: what an earlier run left behind is not ours. */
 static int

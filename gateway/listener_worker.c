@@ -81,7 +81,7 @@ worker_closed(void *argument, const struct error *err)
 	worker->peer = NULL;
 }
 
-static const struct peer_events worker_events = { worker_rules, worker_closed, NULL };
+static const struct peer_events worker_events = { worker_rules, worker_closed };
 
 /* The directory of a workspace's own: 0700, of the user the worker becomes. */
 static int

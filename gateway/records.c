@@ -238,7 +238,7 @@ listener_closed(void *argument, const struct error *err)
 	end_if_done();
 }
 
-static const struct peer_events events = { rules, listener_closed, NULL };
+static const struct peer_events events = { rules, listener_closed };
 
 static int
 run(struct error *err)

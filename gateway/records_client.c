@@ -313,7 +313,7 @@ worker_closed(void *argument, const struct error *err)
 	clients->gone();
 }
 
-static const struct peer_events events = { rules, worker_closed, NULL };
+static const struct peer_events events = { rules, worker_closed };
 
 void
 client_open(struct clients *clients, struct records_attach *attach)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: ISC
 # run.sh BUILD PORT: what "make run" does once all is built: a gateway on 127.0.0.1:PORT, in the
 # foreground, with the login "sandbox" for the caller's own key. Its state and configuration are kept:
-# as root in /var/lib/rwsd, for others in ~/.local/state/rwsd.
+# as root in /var/lib/rwsd, for others in ~/.local/state/rwsd. Another port than 2222 has its own, in
+# a directory with -PORT at the end: two gateways cannot share theirs. Its exit status is the gateway's.
 set -eu
 
 build=$1
@@ -18,6 +19,7 @@ if [ "$(id -u)" = 0 ]; then
 else
 	state=$home/.local/state/rwsd
 fi
+[ "$port" = 2222 ] || state=$state-$port
 configuration=$state/rwsd.conf
 
 as_caller() {
@@ -61,13 +63,21 @@ port_is_taken() {
 }
 
 case $port in
-'' | *[!0-9]*)
+'' | *[!0-9]* | ??????*)
 	echo "make run: PORT is a number, not \"$port\"" >&2
 	exit 64
 	;;
 esac
+if [ "$port" -lt 1 ] || [ "$port" -gt 65535 ]; then
+	echo "make run: PORT is 1 to 65535, not $port" >&2
+	exit 64
+fi
+if "$build/rws" admin -s "$state/admin.sock" status >/dev/null 2>&1; then
+	echo "make run: this gateway runs already: ssh -p $port sandbox@127.0.0.1" >&2
+	exit 1
+fi
 if port_is_taken; then
-	echo "make run: port $port is taken; choose another one: make run PORT=$((port + 1))" >&2
+	echo "make run: another program has port $port; choose one that is free: make run PORT=..." >&2
 	exit 1
 fi
 make_key
@@ -78,6 +88,14 @@ if [ ! -e "$configuration" ]; then
 	mv "$configuration.new" "$configuration"
 fi
 echo "configuration: $configuration"
-# Said once it is true: making the first host keys takes a moment.
-"$build/rwsd" -f "$configuration" -o "listen=127.0.0.1:$port" 2>&1 |
-	sed -u "/ listening on /a in another terminal: ssh -p $port sandbox@127.0.0.1"
+echo "what goes on: $build/rws admin -s $state/admin.sock sessions --watch"
+# Said once it is true: making the first host keys takes a moment. The gateway takes this shell's place,
+# with its exit status and signals; sed, which ^C would end first, sees the log to its end.
+log=$state/log.$$
+mkfifo -m 600 "$log"
+trap '' INT TERM HUP
+sed -u "/ listening on /a in another terminal: ssh -p $port sandbox@127.0.0.1" <"$log" &
+trap - INT TERM HUP
+exec 3>"$log"
+rm -f "$log"
+exec "$build/rwsd" -f "$configuration" -o "listen=127.0.0.1:$port" >&3 2>&3 3>&-

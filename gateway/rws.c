@@ -68,39 +68,14 @@ help(char **words)
 		return 0;
 	}
 	operation = find_operation(words, &count);
+	if (operation == NULL && cli_help_other(stdout, words[0]) == 0)
+		return 0;
 	if (operation == NULL) {
 		error_set(&err, ERROR_INVALID, "there is no operation %s", words[0]);
 		return usage(&err);
 	}
 	cli_help_operation(stdout, operation);
 	return 0;
-}
-
-/* What needs no login at a gateway: its exit status, or -1 when it is something else. */
-static int
-run_local(char **words)
-{
-	struct error err;
-
-	if (strcmp(words[0], "help") == 0 || strcmp(words[0], "--help") == 0)
-		return help(words + 1);
-	if (strcmp(words[0], "--version") == 0)
-		return printf("rws %s\n", RWSD_VERSION) < 0;
-	if (strcmp(words[0], "admin") == 0)
-		return cli_admin(words + 1, false);
-	if (strcmp(words[0], "--json") == 0 && words[1] != NULL && strcmp(words[1], "admin") == 0)
-		return cli_admin(words + 2, true);
-	if (strcmp(words[0], "doctor") == 0)
-		return cli_doctor();
-	if (strcmp(words[0], "ssh-config") == 0)
-		/* Arguments for ssh would be left out of the block. */
-		return cli_ssh_config(words[1] == NULL || words[2] != NULL ? "" : words[1]);
-	if (strcmp(words[0], "completion") != 0)
-		return -1;
-	if (words[1] != NULL && cli_completion(words[1]) == 0)
-		return 0;
-	error_set(&err, ERROR_INVALID, "completion is there for bash, zsh and fish");
-	return usage(&err);
 }
 
 /* Options in front of everything else. */
@@ -119,6 +94,36 @@ take_options(struct cli *cli, char ***words, struct error *err)
 			return 0;
 		}
 	}
+}
+
+/* What needs no login at a gateway: its exit status, or -1 when it is something else. */
+static int
+run_local(const struct cli *cli, char **words)
+{
+	struct error err;
+
+	if (strcmp(words[0], "help") == 0 || strcmp(words[0], "--help") == 0 ||
+	    strcmp(words[0], "-h") == 0)
+		return help(words + 1);
+	if (strcmp(words[0], "--version") == 0)
+		return printf("rws %s\n", RWSD_VERSION) < 0;
+	if (strcmp(words[0], "admin") == 0)
+		return cli_admin(words + 1, cli->json);
+	if (words[1] != NULL && strcmp(words[1], "--help") == 0 &&
+	    cli_help_other(stdout, words[0]) == 0)
+		return 0;
+	if (strcmp(words[0], "doctor") == 0)
+		return cli_doctor();
+	if (strcmp(words[0], "ssh-config") == 0)
+		/* Arguments for ssh would be left out of the block. */
+		return cli_ssh_config(
+		    words[1] == NULL || words[2] != NULL || cli->ssh_count > 0 ? "" : words[1]);
+	if (strcmp(words[0], "completion") != 0)
+		return -1;
+	if (words[1] != NULL && cli_completion(words[1]) == 0)
+		return 0;
+	error_set(&err, ERROR_INVALID, "completion is there for bash, zsh and fish");
+	return usage(&err);
 }
 
 /* OPERATION LOGIN@GATEWAY, or the other way round. */
@@ -168,13 +173,17 @@ main(int argc, char **argv)
 		cli_help(stderr);
 		return error_kind(ERROR_INVALID)->exit_status;
 	}
-	status = run_local(words);
-	if (status >= 0)
-		return status;
 	cli.colours = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
 	cli.ssh_arguments = memory_zeroed(1, sizeof(*cli.ssh_arguments));
 	cli.parameters = json_object_new_object();
-	if (take_options(&cli, &words, &err) != 0 || take_target(&cli, &words, &err) != 0) {
+	if (take_options(&cli, &words, &err) != 0) {
+		status = usage(&err);
+		goto out;
+	}
+	status = run_local(&cli, words);
+	if (status >= 0)
+		goto out;
+	if (take_target(&cli, &words, &err) != 0) {
 		status = wants_help(&cli, words) ? (cli_help_operation(stdout, cli.operation), 0)
 						 : usage(&err);
 	} else if (wants_help(&cli, words)) {
@@ -185,6 +194,7 @@ main(int argc, char **argv)
 	} else {
 		status = cli_run(&cli);
 	}
+out:
 	json_object_put(cli.parameters);
 	memory_list_free(cli.ssh_arguments);
 	return status;

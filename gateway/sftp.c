@@ -165,6 +165,8 @@ log_call(const struct sftp_call *call, const struct error *err)
 		    error_kind(err->code)->name, err->message);
 }
 
+static void advance(struct sftp *sftp);
+
 static void
 call_done(void *argument, struct file_reply *reply, const struct error *err)
 {
@@ -175,7 +177,7 @@ call_done(void *argument, struct file_reply *reply, const struct error *err)
 		log_call(call, NULL);
 		call->what = NULL;
 		call->done(call, reply, NULL);
-		sftp_advance(sftp);
+		advance(sftp);
 		return;
 	}
 	call->request = NULL;
@@ -187,7 +189,7 @@ call_done(void *argument, struct file_reply *reply, const struct error *err)
 	else
 		sftp_answer(call, reply, err);
 	sftp_call_free(call);
-	sftp_advance(sftp);
+	advance(sftp);
 }
 
 void
@@ -348,8 +350,8 @@ take(void *argument, const unsigned char *data, size_t size)
 	return sftp->failed ? size : used;
 }
 
-void
-sftp_advance(struct sftp *sftp)
+static void
+advance(struct sftp *sftp)
 {
 	struct sftp_file *file;
 
@@ -375,7 +377,7 @@ drained(void *argument)
 	struct sftp *sftp = argument;
 
 	if (sftp->output.length < SFTP_OUTPUT_HIGH)
-		sftp_advance(sftp);
+		advance(sftp);
 }
 
 static void

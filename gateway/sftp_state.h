@@ -135,9 +135,6 @@ void sftp_put_refusal(struct sftp *sftp, uint32_t id, enum sftp_status status, c
 /* The path in absolute and normal form; NULL when that is impossible, and the client was told. */
 char *sftp_path(struct sftp *sftp, uint32_t id, const char *path);
 
-/* Takes what input is there, as far as it may. */
-void sftp_advance(struct sftp *sftp);
-
 /* sftp_file.c */
 struct sftp_file *sftp_file_new(struct sftp *sftp, const char *path);
 void sftp_file_release(struct sftp_file *file); /* one use less */

@@ -29,7 +29,10 @@ struct loop *loop_new(struct error *err);
 /* Watches must be gone, and timers stopped for good; accepts NULL. */
 void loop_free(struct loop *loop);
 
-/* The descriptor that is readable when loop_dispatch has something to do (timers excepted). */
+/*
+ * The descriptor that is readable when loop_dispatch has something to do (timers excepted). Tests see by it
+ * whether a loop is at rest.
+ */
 int loop_fd(const struct loop *loop);
 
 /*

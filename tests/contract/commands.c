@@ -35,6 +35,7 @@ close_group(void **state)
 {
 	(void)state;
 	assert_int_equal(contract.lost, 0);
+	contract_recover(&contract);
 	(void)contract_release(&contract, DRIVER_DESTROY);
 	contract_close(&contract);
 	return 0;
@@ -529,37 +530,37 @@ int
 contract_test_commands(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_pattern_holds_every_byte),
-		cmocka_unit_test(binary_input_comes_back_unchanged),
-		cmocka_unit_test(errors_come_apart_from_output),
-		cmocka_unit_test(end_of_input_is_seen_and_the_command_goes_on),
-		cmocka_unit_test(input_without_an_end_keeps_the_command_waiting),
-		cmocka_unit_test(without_input_there_is_none),
-		cmocka_unit_test(a_command_that_reads_no_input_still_ends),
-		cmocka_unit_test(every_exit_status_is_exact),
-		cmocka_unit_test(death_by_signal_is_told_by_its_number),
-		cmocka_unit_test(signals_start_out_as_in_a_fresh_process),
-		cmocka_unit_test(a_signal_reaches_the_whole_group),
-		cmocka_unit_test(a_signal_right_after_the_start_is_not_lost),
-		cmocka_unit_test(closing_a_stream_kills_the_command),
-		cmocka_unit_test(closing_a_stream_before_it_started_kills_the_command),
-		cmocka_unit_test(orphans_are_reaped),
-		cmocka_unit_test(a_missing_directory_is_replaced_with_a_warning),
-		cmocka_unit_test(a_missing_program_is_127_and_a_useless_one_126),
-		cmocka_unit_test(environment_is_added_and_replaces),
-		cmocka_unit_test(nothing_of_the_worker_is_in_the_environment),
-		cmocka_unit_test(arguments_arrive_byte_for_byte),
-		cmocka_unit_test(too_long_an_argument_list_is_refused),
-		cmocka_unit_test(a_slow_reader_holds_the_writer_back_and_loses_nothing),
-		cmocka_unit_test(many_commands_run_at_once),
-		cmocka_unit_test(output_of_a_quick_command_is_never_lost),
+		CONTRACT_TEST(the_pattern_holds_every_byte),
+		CONTRACT_TEST(binary_input_comes_back_unchanged),
+		CONTRACT_TEST(errors_come_apart_from_output),
+		CONTRACT_TEST(end_of_input_is_seen_and_the_command_goes_on),
+		CONTRACT_TEST(input_without_an_end_keeps_the_command_waiting),
+		CONTRACT_TEST(without_input_there_is_none),
+		CONTRACT_TEST(a_command_that_reads_no_input_still_ends),
+		CONTRACT_TEST(every_exit_status_is_exact),
+		CONTRACT_TEST(death_by_signal_is_told_by_its_number),
+		CONTRACT_TEST(signals_start_out_as_in_a_fresh_process),
+		CONTRACT_TEST(a_signal_reaches_the_whole_group),
+		CONTRACT_TEST(a_signal_right_after_the_start_is_not_lost),
+		CONTRACT_TEST(closing_a_stream_kills_the_command),
+		CONTRACT_TEST(closing_a_stream_before_it_started_kills_the_command),
+		CONTRACT_TEST(orphans_are_reaped),
+		CONTRACT_TEST(a_missing_directory_is_replaced_with_a_warning),
+		CONTRACT_TEST(a_missing_program_is_127_and_a_useless_one_126),
+		CONTRACT_TEST(environment_is_added_and_replaces),
+		CONTRACT_TEST(nothing_of_the_worker_is_in_the_environment),
+		CONTRACT_TEST(arguments_arrive_byte_for_byte),
+		CONTRACT_TEST(too_long_an_argument_list_is_refused),
+		CONTRACT_TEST(a_slow_reader_holds_the_writer_back_and_loses_nothing),
+		CONTRACT_TEST(many_commands_run_at_once),
+		CONTRACT_TEST(output_of_a_quick_command_is_never_lost),
 	};
 	const struct CMUnitTest group_tests[] = {
-		cmocka_unit_test(what_is_left_behind_is_ended),
-		cmocka_unit_test(what_resists_is_killed_after_the_grace),
-		cmocka_unit_test(what_is_left_behind_may_be_kept),
-		cmocka_unit_test(closing_a_kept_command_leaves_it_alone),
-		cmocka_unit_test(a_session_of_its_own_lives_on),
+		CONTRACT_TEST(what_is_left_behind_is_ended),
+		CONTRACT_TEST(what_resists_is_killed_after_the_grace),
+		CONTRACT_TEST(what_is_left_behind_may_be_kept),
+		CONTRACT_TEST(closing_a_kept_command_leaves_it_alone),
+		CONTRACT_TEST(a_session_of_its_own_lives_on),
 	};
 	int failed;
 

@@ -34,6 +34,7 @@ static int
 close_group(void **state)
 {
 	(void)state;
+	contract_recover(&contract);
 	(void)contract_release(&contract, DRIVER_DESTROY);
 	contract_close(&contract);
 	return 0;
@@ -330,22 +331,22 @@ int
 contract_test_files(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_is_written_and_read_back),
-		cmocka_unit_test(a_read_stops_one_byte_over_its_limit),
-		cmocka_unit_test(an_empty_file_is_read_and_written),
-		cmocka_unit_test(a_missing_file_is_not_found),
-		cmocka_unit_test(a_directory_is_neither_read_nor_replaced),
-		cmocka_unit_test(a_short_source_changes_nothing),
-		cmocka_unit_test(a_long_source_gives_no_more_than_the_size),
-		cmocka_unit_test(links_mean_what_they_mean_inside),
-		cmocka_unit_test(what_may_not_be_read_is_denied),
-		cmocka_unit_test(a_pipe_in_the_file_system_holds_nobody_up),
-		cmocka_unit_test(a_cancelled_read_reports_no_more),
-		cmocka_unit_test(a_cancelled_write_changes_nothing),
-		cmocka_unit_test(a_run_gives_status_and_both_outputs),
-		cmocka_unit_test(a_run_keeps_no_more_output_than_its_limit),
-		cmocka_unit_test(a_run_ends_though_its_output_is_held_open),
-		cmocka_unit_test(a_cancelled_run_is_killed),
+		CONTRACT_TEST(a_file_is_written_and_read_back),
+		CONTRACT_TEST(a_read_stops_one_byte_over_its_limit),
+		CONTRACT_TEST(an_empty_file_is_read_and_written),
+		CONTRACT_TEST(a_missing_file_is_not_found),
+		CONTRACT_TEST(a_directory_is_neither_read_nor_replaced),
+		CONTRACT_TEST(a_short_source_changes_nothing),
+		CONTRACT_TEST(a_long_source_gives_no_more_than_the_size),
+		CONTRACT_TEST(links_mean_what_they_mean_inside),
+		CONTRACT_TEST(what_may_not_be_read_is_denied),
+		CONTRACT_TEST(a_pipe_in_the_file_system_holds_nobody_up),
+		CONTRACT_TEST(a_cancelled_read_reports_no_more),
+		CONTRACT_TEST(a_cancelled_write_changes_nothing),
+		CONTRACT_TEST(a_run_gives_status_and_both_outputs),
+		CONTRACT_TEST(a_run_keeps_no_more_output_than_its_limit),
+		CONTRACT_TEST(a_run_ends_though_its_output_is_held_open),
+		CONTRACT_TEST(a_cancelled_run_is_killed),
 	};
 
 	return cmocka_run_group_tests_name("files", tests, open_group, close_group);

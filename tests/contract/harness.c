@@ -175,18 +175,46 @@ contract_reopen(struct contract *contract)
 }
 
 void
+contract_recover(struct contract *contract)
+{
+	struct error err;
+
+	if (contract->under_way == 0)
+		return;
+	contract->under_way = 0;
+	contract->driver->close(contract->sandbox);
+	forget_connection(contract);
+	contract->loop = loop_new(&err);
+	assert_non_null(contract->loop);
+	open_driver(contract);
+}
+
+int
+contract_begin(void **state)
+{
+	struct contract *contract = *state;
+
+	contract_recover(contract);
+	if (!contract->connected && contract->lost == 0 && !contract_connect(contract, NULL, true))
+		fail_msg("connect: %s", contract->failure.message);
+	return 0;
+}
+
+void
 contract_wait(struct contract *contract, const bool *flag)
 {
 	struct error err;
 	int64_t until;
 
 	until = loop_now() + PATIENCE;
+	contract->under_way++;
 	while (!*flag) {
 		if (loop_now() > until)
 			fail_msg("waited in vain for %d s", PATIENCE / 1000);
 		if (loop_dispatch(contract->loop, 1000, &err) != 0)
 			fail_msg("%s", err.message);
 	}
+	contract->under_way--;
 }
 
 static void
@@ -455,6 +483,7 @@ contract_command_start(
 
 	memset(command, 0, sizeof(*command));
 	command->contract = contract;
+	contract->under_way++;
 	command->input = -1;
 	command->text = start->input;
 	command->pattern_total = start->pattern_total;
@@ -530,6 +559,7 @@ contract_command_resize(struct contract_command *command, uint32_t columns, uint
 void
 contract_command_forget(struct contract_command *command)
 {
+	command->contract->under_way--;
 	contract_command_end_input(command);
 	close_output(&command->output);
 	close_output(&command->errors);

@@ -26,6 +26,7 @@ struct contract {
 	bool connected, created, started;
 	char *id, *directory, *user;
 	unsigned lost;
+	unsigned under_way;   /* commands not freed yet, and waits that have not ended */
 	struct error failure; /* of connect or of the loss */
 };
 
@@ -40,6 +41,20 @@ const char *contract_setting(const char *name);
 /* A fresh state directory with nothing connected yet, and its removal with all that is in it. */
 void contract_open(struct contract *contract);
 void contract_close(struct contract *contract);
+
+/*
+ * A test that failed was left in the middle: what it had under way writes to variables that are no more.
+ * Gives up the loop that would call it, and opens the driver again. Before anything of the next test, or of
+ * the tear-down; does nothing after a test that came to its end.
+ */
+void contract_recover(struct contract *contract);
+
+/* One of a group's tests, on the connected sandbox that they share: the file's static "contract". */
+#define CONTRACT_TEST(function)                                      \
+	{                                                            \
+#function, function, contract_begin, NULL, &contract \
+	}
+int contract_begin(void **state);
 
 /* Closes the driver and opens it again over the same state, as a new worker does. */
 void contract_reopen(struct contract *contract);

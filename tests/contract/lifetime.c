@@ -26,6 +26,7 @@ static int
 close_test(void **state)
 {
 	(void)state;
+	contract_recover(&contract);
 	(void)contract_release(&contract, DRIVER_DESTROY);
 	contract_close(&contract);
 	return 0;

@@ -31,6 +31,7 @@ static int
 close_group(void **state)
 {
 	(void)state;
+	contract_recover(&contract);
 	(void)contract_release(&contract, DRIVER_DESTROY);
 	contract_close(&contract);
 	return 0;
@@ -189,17 +190,17 @@ int
 contract_test_terminals(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_three_are_one_terminal),
-		cmocka_unit_test(it_is_the_controlling_terminal),
-		cmocka_unit_test(it_has_the_size_and_the_name_asked_for),
-		cmocka_unit_test(its_modes_are_those_of_a_sane_terminal),
-		cmocka_unit_test(a_new_size_is_told_by_a_signal),
-		cmocka_unit_test(the_last_output_is_not_lost),
-		cmocka_unit_test(keys_are_signals_and_the_end_of_input),
-		cmocka_unit_test(a_raw_terminal_passes_every_byte),
+		CONTRACT_TEST(all_three_are_one_terminal),
+		CONTRACT_TEST(it_is_the_controlling_terminal),
+		CONTRACT_TEST(it_has_the_size_and_the_name_asked_for),
+		CONTRACT_TEST(its_modes_are_those_of_a_sane_terminal),
+		CONTRACT_TEST(a_new_size_is_told_by_a_signal),
+		CONTRACT_TEST(the_last_output_is_not_lost),
+		CONTRACT_TEST(keys_are_signals_and_the_end_of_input),
+		CONTRACT_TEST(a_raw_terminal_passes_every_byte),
 	};
 	const struct CMUnitTest group_tests[] = {
-		cmocka_unit_test(jobs_of_a_shell_end_with_it),
+		CONTRACT_TEST(jobs_of_a_shell_end_with_it),
 	};
 	int failed;
 

@@ -56,6 +56,32 @@ def test_a_bad_line_is_refused_with_file_line_and_reason(idle, line, reason):
         assert re.search(rf"rwsd\.conf:1: .*({reason})", done.stderr)
 
 
+@pytest.mark.parametrize(
+    "options,place,reason",
+    [
+        ({"driver": "e2b"}, "6: login sandbox", "there is no api_key, and no E2B_API_KEY either"),
+        ({"driver": "e2b", "api_key": "k", "api_url": "e2b.app"}, "9: api_url", "it is no URL"),
+        ({"driver": "e2b", "api_key": "k", "lifetime": "banana"}, "9: lifetime", '"banana" is not a duration'),
+        ({"driver": "daytona", "api_key": "k", "resources": "cpu=2"}, "9: resources", "resources need an image"),
+        ({"driver": "daytona", "api_key": "k", "ca_file": "none.pem"}, "9: ca_file", "none.pem: No such file"),
+        (
+            {"driver": "vercel", "oidc_token": "a.b.c", "image": "a", "runtime": "node24"},
+            "10: runtime",
+            "image and runtime exclude each other",
+        ),
+    ],
+)
+def test_options_that_a_driver_cannot_take_are_refused(idle, monkeypatch, options, place, reason):
+    for name in ("E2B_API_KEY", "DAYTONA_API_KEY", "VERCEL_OIDC_TOKEN", "VERCEL_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    idle.logins = {"sandbox": {**options, "key": public_key(idle.key)}}
+    idle.write_configuration()
+    for arguments in (["-t"], []):
+        done = rwsd(idle, *arguments)
+        assert done.returncode == 1
+        assert re.search(rf"rwsd\.conf:{place}: .*{re.escape(reason)}", done.stderr)
+
+
 def test_a_key_file_that_others_can_write_is_refused(idle):
     keys = idle.directory / "keys"
     keys.write_text(public_key(idle.key) + "\n")
@@ -65,6 +91,35 @@ def test_a_key_file_that_others_can_write_is_refused(idle):
     done = rwsd(idle, "-t")
     assert done.returncode != 0
     assert str(keys) in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name,value,reason",
+    [
+        ("admin_socket", "/tmp/" + "a" * 120, "the path is longer than 107 bytes"),
+        ("state", "/proc/none/state", "/proc/none/: No such file or directory"),
+        ("host_keys", "/proc/none/keys", "/proc/none/: No such file or directory"),
+        ("listen", ["127.0.0.1:0"] * 17, "there are more than 16 addresses"),
+    ],
+)
+def test_a_place_that_cannot_be_is_refused_before_the_start(idle, name, value, reason):
+    idle.options = {name: value, **{key: old for key, old in idle.options.items() if key != name}}
+    idle.write_configuration()
+    for arguments in (["-t"], []):
+        done = rwsd(idle, *arguments)
+        assert done.returncode == 1
+        assert re.search(rf"^rwsd: .*rwsd\.conf:1: {name}: .*{reason}$", done.stderr)
+
+
+def test_a_user_that_does_not_exist_is_refused_where_it_matters(idle):
+    idle.options = {"user": "nobody-of-this-name", **idle.options}
+    idle.write_configuration()
+    done = rwsd(idle, "-t")
+    if os.geteuid() == 0:
+        assert done.returncode == 1
+        assert done.stderr.endswith('rwsd.conf:1: user: there is no user "nobody-of-this-name"\n')
+    else:
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_printed_configuration_loads_again_to_the_same(idle):

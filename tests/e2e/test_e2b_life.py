@@ -55,16 +55,6 @@ def test_the_key_comes_from_the_environment_too(make_gateway, provider, monkeypa
     assert ssh(gateway, "echo $E2B_API_KEY", login="sandbox").stdout == b"\n"
 
 
-def test_without_a_key_the_reason_is_told(make_gateway, provider, monkeypatch):
-    monkeypatch.delenv("E2B_API_KEY", raising=False)
-    monkeypatch.setattr(provider, "login", lambda: {"driver": "e2b"})
-    gateway = make_gateway()
-    done = ssh(gateway, "true")
-    assert done.returncode == 255
-    assert b"rws: INVALID: e2b: there is no api_key, and no E2B_API_KEY either" in done.stderr
-    gateway.wait_log("there is no api_key, and no E2B_API_KEY either")
-
-
 def test_a_restarted_gateway_adopts_and_does_not_make(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"on_dispose": "keep"}})
     assert ssh(gateway, "echo kept >file").returncode == 0

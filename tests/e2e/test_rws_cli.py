@@ -245,6 +245,49 @@ def test_ssh_config_is_understood_by_ssh(tmp_path):
         assert line in shown.splitlines()
 
 
+@pytest.mark.parametrize(
+    "destination,words",
+    [
+        ("box@gw", "-s box@gw rws"),
+        ("box+a@gw:2200", "-p 2200 -s box+a@gw rws"),
+        ("box=id@[::1]:2200", "-p 2200 -s box=id@::1 rws"),
+        ("box@fe80::1", "-s box@fe80::1 rws"),
+        ("ssh://box@gw:2200", "-s ssh://box@gw:2200 rws"),
+        ("box.gw", "-s box.gw rws"),
+    ],
+)
+def test_a_destination_may_name_the_port(tmp_path, destination, words):
+    program = tmp_path / "my-ssh"
+    program.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
+    program.chmod(0o755)
+    for command in (["info", destination], [destination, "info"]):
+        subprocess.run([BUILD / "rws", *command], env={**os.environ, "RWS_SSH": program},
+                       capture_output=True, timeout=TIMEOUT, check=False)
+        assert (tmp_path / "words").read_text() == f"{words}\n"
+        (tmp_path / "words").unlink()
+
+
+@pytest.mark.parametrize(
+    "words,start",
+    [
+        (["help", "ssh-config"], "usage: rws ssh-config LOGIN@GATEWAY[:PORT]\n"),
+        (["ssh-config", "--help"], "usage: rws ssh-config LOGIN@GATEWAY[:PORT]\n"),
+        (["help", "doctor"], "usage: rws doctor"),
+        (["help", "completion"], "usage: rws completion bash|zsh|fish\n"),
+        (["help", "help"], "usage: rws help [OPERATION]\n"),
+        (["help", "snapshot"], "  snapshot create "),
+        (["help", "admin"], "usage: rws admin"),
+        (["-h"], "usage: rws OPERATION"),
+        (["-S", "-v", "doctor"], "ok       rws"),
+        (["--json", "completion", "bash"], "#"),
+    ],
+)
+def test_whatever_help_names_can_be_asked_about(words, start):
+    done = local(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(start)
+
+
 def test_doctor_looks_at_the_installation():
     done = local("doctor")
     assert done.returncode == 0, done.stdout

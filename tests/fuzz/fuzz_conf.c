@@ -32,9 +32,9 @@ static const struct option cloud_options[] = {
 	{ .name = NULL },
 };
 static const struct conf_driver drivers_known[] = {
-	{ "local", local_options },
-	{ "cloud", cloud_options },
-	{ NULL, NULL },
+	{ "local", local_options, NULL },
+	{ "cloud", cloud_options, NULL },
+	{ NULL, NULL, NULL },
 };
 
 /* Loads a text as a file; NULL when it is refused. */

@@ -38,10 +38,26 @@ static const struct option blue_options[] = {
 	OPTION_ROW("start_timeout", OPTION_DURATION, OPTION_BOTH, "60s", NULL),
 	{ .name = NULL },
 };
+
+/* The red driver knows no sandbox of the name "none", and "both" needs a template. */
+static int
+check_red(const struct settings *settings, const char **option, struct error *err)
+{
+	const char *id;
+
+	id = settings_text(settings, "sandbox_id");
+	if (id == NULL || (strcmp(id, "none") != 0 && strcmp(id, "both") != 0))
+		return 0;
+	if (strcmp(id, "both") == 0)
+		return error_set(err, ERROR_INVALID, "there is no template");
+	*option = "sandbox_id";
+	return error_set(err, ERROR_INVALID, "it is none");
+}
+
 const struct conf_driver conf_sample_drivers[] = {
-	{ "red", red_options },
-	{ "blue", blue_options },
-	{ NULL, NULL },
+	{ "red", red_options, check_red },
+	{ "blue", blue_options, NULL },
+	{ NULL, NULL, NULL },
 };
 
 char conf_sample_file[96];

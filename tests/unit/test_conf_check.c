@@ -18,6 +18,8 @@
 #include "core/base/memory.h"
 #include "tests/unit/conf_samples.h"
 
+static const char *const places[] = { "host_keys=h", "state=s", NULL };
+
 static void
 secrets_come_from_files_too(void **state)
 {
@@ -30,7 +32,8 @@ secrets_come_from_files_too(void **state)
 	assert_int_equal(chmod(conf_sample_path("token"), 0604), 0);
 	conf_free(conf);
 
-	conf = conf_sample_load("[login a]\ndriver = red\nkey = x\napi_key = file:token\n");
+	conf = conf_sample_try("[login a]\ndriver = red\nkey = x\napi_key = file:token\n", places);
+	assert_non_null(conf);
 	assert_int_equal(conf_check(conf, &conf_sample_err), -1);
 	assert_non_null(strstr(conf_sample_err.message, "rwsd.conf:4: api_key: "));
 	assert_non_null(
@@ -43,17 +46,25 @@ secrets_come_from_files_too(void **state)
 
 /* Loads a configuration, its file having the mode, and returns what conf_check says. */
 static int
-check(const char *text, mode_t mode)
+check_with(const char *text, const char *const *overrides, mode_t mode)
 {
 	struct conf *conf;
 	int result;
 
-	conf = conf_sample_load(text);
+	conf = conf_sample_try(text, overrides);
+	assert_non_null(conf);
 	assert_int_equal(chmod(conf_sample_file, mode), 0);
 	memset(&conf_sample_err, 0, sizeof(conf_sample_err));
 	result = conf_check(conf, &conf_sample_err);
 	conf_free(conf);
 	return result;
+}
+
+/* The same with directories that can be made, which those that hold by default may not. */
+static int
+check(const char *text, mode_t mode)
+{
+	return check_with(text, places, mode);
 }
 
 static void
@@ -66,6 +77,18 @@ check_wants_a_driver_and_a_key_for_each_login(void **state)
 	assert_int_equal(check("[login a]\ndriver = red\n", 0644), -1);
 	assert_string_equal(conf_sample_message(),
 	    "rwsd.conf:1: login a: neither authorized_keys nor key says who may log in");
+}
+
+static void
+check_asks_the_driver_and_names_the_place(void **state)
+{
+	(void)state;
+	assert_int_equal(check("[login a]\ndriver = red\nkey = x\nsandbox_id = x\n", 0644), 0);
+	assert_int_equal(check("[login a]\ndriver = red\nkey = x\nsandbox_id = none\n", 0644), -1);
+	assert_string_equal(conf_sample_message(), "rwsd.conf:4: sandbox_id: it is none");
+	assert_int_equal(
+	    check("\n[login a]\ndriver = red\nkey = x\nsandbox_id = both\n", 0644), -1);
+	assert_string_equal(conf_sample_message(), "rwsd.conf:2: login a: there is no template");
 }
 
 static void
@@ -101,16 +124,28 @@ static void
 check_refuses_directories_that_others_may_write(void **state)
 {
 	(void)state;
-	assert_int_equal(check("state = s\nhost_keys = h\n", 0600), 0);
+	assert_int_equal(check_with("state = s\nhost_keys = h\n", NULL, 0600), 0);
 	assert_int_equal(mkdir(conf_sample_path("s"), 0700), 0);
-	assert_int_equal(check("state = s\nhost_keys = h\n", 0600), 0);
+	assert_int_equal(check_with("state = s\nhost_keys = h\n", NULL, 0600), 0);
 	assert_int_equal(chmod(conf_sample_path("s"), 0770), 0);
-	assert_int_equal(check("state = s\nhost_keys = h\n", 0600), -1);
+	assert_int_equal(check_with("state = s\nhost_keys = h\n", NULL, 0600), -1);
 	assert_non_null(strstr(conf_sample_err.message, "rwsd.conf:1: state: "));
 	conf_sample_write(conf_sample_path("h"), "", 0, 0600);
 	assert_int_equal(chmod(conf_sample_path("s"), 0755), 0);
-	assert_int_equal(check("state = s\nhost_keys = h\n", 0600), -1);
+	assert_int_equal(check_with("state = s\nhost_keys = h\n", NULL, 0600), -1);
 	assert_non_null(strstr(conf_sample_err.message, "/h: not a directory"));
+}
+
+static void
+check_refuses_directories_that_cannot_be_made(void **state)
+{
+	(void)state;
+	assert_int_equal(check_with("state = s\nhost_keys = s//\n", NULL, 0600), 0);
+	assert_int_equal(check_with("host_keys = h\nstate = none/s\n", NULL, 0600), -1);
+	assert_non_null(strstr(conf_sample_err.message, "rwsd.conf:2: state: "));
+	assert_non_null(strstr(conf_sample_err.message, "/none/: No such file or directory"));
+	assert_int_equal(check_with("state = s\nhost_keys = none/h/\n", NULL, 0600), -1);
+	assert_non_null(strstr(conf_sample_err.message, "rwsd.conf:2: host_keys: "));
 }
 
 static void
@@ -228,8 +263,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(secrets_come_from_files_too),
 		TEST(check_wants_a_driver_and_a_key_for_each_login),
+		TEST(check_asks_the_driver_and_names_the_place),
 		TEST(check_refuses_key_files_that_others_may_write),
 		TEST(check_refuses_directories_that_others_may_write),
+		TEST(check_refuses_directories_that_cannot_be_made),
 		TEST(check_refuses_secrets_that_everyone_may_read),
 		TEST(print_loads_again_to_the_same),
 		TEST(print_hides_secrets),

@@ -55,20 +55,6 @@ make_token(const char *claims)
 }
 
 static void
-expect_refusal(const char *const *pairs, const char *words)
-{
-	struct vercel_credentials credentials = { 0 };
-	struct settings *settings = make_settings(pairs);
-	struct error err;
-
-	assert_int_equal(vercel_credentials_read(settings, &credentials, &err), -1);
-	if (strstr(err.message, words) == NULL)
-		fail_msg("\"%s\" is not in: %s", words, err.message);
-	vercel_credentials_free(&credentials);
-	settings_free(settings);
-}
-
-static void
 credentials_are_a_token_with_a_team_and_a_project(void **state)
 {
 	const char *const pairs[] = { "token", "tok", "team_id", "team_1", "project_id", "prj_1",
@@ -86,26 +72,6 @@ credentials_are_a_token_with_a_team_and_a_project(void **state)
 	assert_int_equal(vercel_credentials_check(&credentials, INT64_MAX / 2, &err), 0);
 	vercel_credentials_free(&credentials);
 	settings_free(settings);
-}
-
-static void
-credentials_that_lack_a_part_say_which(void **state)
-{
-	const char *const none[] = { NULL };
-	const char *const no_team[] = { "token", "tok", "project_id", "prj_1", NULL };
-	const char *const no_project[] = { "token", "tok", "team_id", "team_1", NULL };
-	const char *const alone[] = { "token", "tok", NULL };
-	const char *const two_lines[] = { "token", "a b", "team_id", "t", "project_id", "p", NULL };
-	const char *const bad_team[] = { "token", "tok", "team_id", "a&b", "project_id", "p",
-		NULL };
-
-	(void)state;
-	expect_refusal(none, "neither a token");
-	expect_refusal(no_team, "there is no team_id");
-	expect_refusal(no_project, "there is no project_id");
-	expect_refusal(alone, "both are missing");
-	expect_refusal(two_lines, "token is no token");
-	expect_refusal(bad_team, "team_id is no id");
 }
 
 static void
@@ -234,39 +200,6 @@ a_line_that_is_no_object_is_an_error(void **state)
 		assert_int_equal(vercel_event_decode(bad[i], strlen(bad[i]), &event, &err), -1);
 		vercel_event_free(&event);
 	}
-}
-
-static void
-expect_option_refusal(const char *name, const char *value, const char *words)
-{
-	const char *const pairs[] = { name, value, NULL };
-	struct settings *settings = make_settings(pairs);
-	struct error err;
-
-	assert_int_equal(vercel_check_options(settings, &err), -1);
-	if (strstr(err.message, words) == NULL)
-		fail_msg("\"%s\" is not in: %s", words, err.message);
-	settings_free(settings);
-}
-
-static void
-options_that_make_no_sense_are_refused(void **state)
-{
-	const char *const both[] = { "image", "ubuntu", "runtime", "node24", NULL };
-	struct settings *settings = make_settings(both);
-	struct error err;
-
-	(void)state;
-	assert_int_equal(vercel_check_options(settings, &err), -1);
-	settings_free(settings);
-	expect_option_refusal("name", "a b", "name: only letters");
-	expect_option_refusal("name", "a/b", "name: only letters");
-	expect_option_refusal("vcpus", "3", "neither 1 nor an even number");
-	expect_option_refusal("ports", "80", "ports: 80");
-	expect_option_refusal("ports", "3000 http", "ports: http");
-	expect_option_refusal("ports",
-	    "2001 2002 2003 2004 2005 2006 2007 2008 2009 2010 2011 2012 2013 2014 2015 2016",
-	    "more than 15");
 }
 
 static void
@@ -435,7 +368,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(credentials_are_a_token_with_a_team_and_a_project),
-		cmocka_unit_test(credentials_that_lack_a_part_say_which),
 		cmocka_unit_test(credentials_are_read_from_an_oidc_token),
 		cmocka_unit_test(credentials_refuse_what_is_no_oidc_token),
 		cmocka_unit_test(events_are_told_apart),
@@ -443,7 +375,6 @@ main(void)
 		cmocka_unit_test(an_id_that_would_be_another_path_is_none),
 		cmocka_unit_test(output_may_hold_nul),
 		cmocka_unit_test(a_line_that_is_no_object_is_an_error),
-		cmocka_unit_test(options_that_make_no_sense_are_refused),
 		cmocka_unit_test(instances_of_a_named_login_have_names_of_their_own),
 		cmocka_unit_test(an_answer_tells_what_runs),
 		cmocka_unit_test(an_answer_with_the_wrong_types_tells_nothing),
