@@ -239,6 +239,8 @@ print_json(const struct admin_words *words, const struct cli_admin_answer *answe
 		object = json_object_new_object();
 		(void)json_object_object_add(
 		    object, words->command->list, json_object_get(answer->rows));
+		if (answer->end.note != NULL)
+			json_put_text(object, "note", answer->end.note);
 	}
 	(void)puts(json_object_to_json_string_ext(
 	    object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -277,7 +279,15 @@ print_people(const struct admin_words *words, const struct cli_admin_answer *ans
 	} else if (json_object_array_length(answer->rows) == 0) {
 		(void)printf("no %s\n", words->command->list);
 	} else {
+		if (words->command->verb == ADMIN_WORKSPACES)
+			cli_admin_show_dashes(answer->rows);
 		cli_show_table(&cli, words->command->fields, answer->rows);
+	}
+	if (words->command->fields != NULL && answer->end.note != NULL) {
+		(void)fflush(stdout);
+		(void)fputs("rws: ", stderr);
+		cli_put_text(stderr, answer->end.note, strlen(answer->end.note));
+		(void)fputc('\n', stderr);
 	}
 	if (words->watch > 0 && !isatty(STDOUT_FILENO))
 		(void)fputc('\n', stdout);
@@ -290,6 +300,7 @@ run(const struct admin_words *words, struct error *err)
 	int result;
 
 	answer.rows = json_object_new_array();
+	answer.index = json_object_new_object();
 	result = ask(words, &answer, err);
 	if (result == 0) {
 		if (words->command->verb != ADMIN_LOGINS)
@@ -301,6 +312,7 @@ run(const struct admin_words *words, struct error *err)
 		if (fflush(stdout) != 0)
 			result = error_system(err, errno, "write to stdout");
 	}
+	json_object_put(answer.index);
 	json_object_put(answer.rows);
 	admin_end_free(&answer.end);
 	return result;

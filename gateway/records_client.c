@@ -159,7 +159,7 @@ write_one(struct client *client, enum pending what, struct error *err)
 	return store_leave(store, &client->key, err);
 }
 
-/* Returns whether everything is written. */
+/* Returns whether everything is written. What cannot be written now is, whatever the reason, kept. */
 static bool
 flush(struct client *client)
 {
@@ -170,7 +170,7 @@ flush(struct client *client)
 		if ((client->pending & what) == 0)
 			continue;
 		if (write_one(client, (enum pending)what, &err) != 0) {
-			if (err.code == ERROR_UNAVAILABLE)
+			if (err.code != ERROR_EXISTS)
 				return false;
 			log_failure(client, "record", &err);
 		}

@@ -84,6 +84,7 @@ open_log(const struct conf *conf, bool verbose)
 	log_open("listener",
 	    verbose || strcmp(level, "debug") == 0 ? LOG_LEVEL_DEBUG
 	    : strcmp(level, "error") == 0          ? LOG_LEVEL_ERROR
+	    : strcmp(level, "warning") == 0        ? LOG_LEVEL_WARNING
 						   : LOG_LEVEL_INFO,
 	    strcmp(settings_text(settings, "log_format"), "json") == 0 ? LOG_FORMAT_JSON
 								       : LOG_FORMAT_TEXT);
