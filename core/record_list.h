@@ -38,7 +38,8 @@ enum record_list_message {
  */
 struct records_state {
 	struct error failure;
-	char *place; /* names this gateway in the records, for ever; NULL when it has no place yet */
+	char
+	    *place; /* names this gateway in the records, for ever; NULL when it has no place yet */
 };
 void records_state_encode(struct message *message, const struct records_state *state);
 int records_state_decode(struct message *message, struct records_state *state, struct error *err);

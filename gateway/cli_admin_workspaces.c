@@ -30,8 +30,8 @@ static const char *const record_states[] = {
 };
 
 static struct json_object *
-add_row(struct cli_admin_answer *answer, const char *login, const char *workspace,
-    const char *driver)
+add_row(
+    struct cli_admin_answer *answer, const char *login, const char *workspace, const char *driver)
 {
 	struct json_object *row;
 	const char *instance;

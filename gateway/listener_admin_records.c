@@ -64,9 +64,7 @@ send_record(struct admin_client *client, const struct record_entry *entry)
 	row.since = entry->made / 1000;
 	row.last_used = entry->used / 1000;
 	row.is_elsewhere = entry->place[0] != '\0' && !listener_is_place(listener, entry->place);
-	row.gateway = entry->user != NULL ? entry->user
-		      : row.is_elsewhere  ? entry->place
-					  : NULL;
+	row.gateway = entry->user != NULL ? entry->user : row.is_elsewhere ? entry->place : NULL;
 	admin_record_encode(&message, &row);
 	memory_free(row.workspace);
 	peer_send(client->peer, &message);
@@ -178,8 +176,8 @@ forgotten(void *argument, const struct records_forgotten *answer, const struct e
 	if (answer != NULL)
 		log_info("admin: sandbox %s is forgotten",
 		    answer->sandbox == NULL ? "(none)" : answer->sandbox);
-	admin_client_end(client, answer == NULL ? err : NULL,
-	    answer == NULL ? NULL : answer->sandbox, NULL);
+	admin_client_end(
+	    client, answer == NULL ? err : NULL, answer == NULL ? NULL : answer->sandbox, NULL);
 }
 
 /* The login need not be configured: that is what this is for. */

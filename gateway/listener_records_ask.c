@@ -132,8 +132,8 @@ listener_take_page(void *argument, struct message *message, struct error *err)
 
 	if (records_page_decode(message, &page, err) != 0)
 		return -1;
-	answer(argument, page.id, page.failure.code == ERROR_NONE ? &page : NULL, NULL,
-	    &page.failure);
+	answer(
+	    argument, page.id, page.failure.code == ERROR_NONE ? &page : NULL, NULL, &page.failure);
 	records_page_free(&page);
 	return 0;
 }
@@ -154,6 +154,6 @@ listener_take_forgotten(void *argument, struct message *message, struct error *e
 char *
 listener_workspace_name(const char *login, const char *instance)
 {
-	return memory_text_format("%s%s%s", login,
-	    instance[0] == '\0' || instance[0] == '=' ? "" : "+", instance);
+	return memory_text_format(
+	    "%s%s%s", login, instance[0] == '\0' || instance[0] == '=' ? "" : "+", instance);
 }

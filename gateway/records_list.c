@@ -13,14 +13,14 @@
  * The order is that of the primary key, so that a page costs what is on it. One more row than fits says
  * that there is more. Texts are cut where a message would be too long: to characters, of 4 bytes at most.
  */
-#define LIST_STATEMENT                                                                        \
-	"SELECT login, instance, place, substr(driver, 1, 64), substr(sandbox, 1, 512), "     \
-	"state, created, made, used, "                                                        \
-	"(SELECT MAX(substr(l.holder, 1, 64)) FROM rwsd_leases l WHERE l.login = w.login "    \
-	"AND l.instance = w.instance AND l.place = w.place AND l.until > $4 "                 \
-	"AND substr(l.holder, 1, length($5)) <> $5) "                                         \
-	"FROM rwsd_workspaces w WHERE (login, instance, place) > ($1, $2, $3) "               \
-	"AND length(login) <= 64 AND length(instance) <= 256 AND length(place) <= 64 "        \
+#define LIST_STATEMENT                                                                     \
+	"SELECT login, instance, place, substr(driver, 1, 64), substr(sandbox, 1, 512), "  \
+	"state, created, made, used, "                                                     \
+	"(SELECT MAX(substr(l.holder, 1, 64)) FROM rwsd_leases l WHERE l.login = w.login " \
+	"AND l.instance = w.instance AND l.place = w.place AND l.until > $4 "              \
+	"AND substr(l.holder, 1, length($5)) <> $5) "                                      \
+	"FROM rwsd_workspaces w WHERE (login, instance, place) > ($1, $2, $3) "            \
+	"AND length(login) <= 64 AND length(instance) <= 256 AND length(place) <= 64 "     \
 	"ORDER BY login, instance, place LIMIT 65"
 
 enum list_column {
@@ -99,8 +99,8 @@ store_list(struct store *store, const struct store_key *after, struct records_pa
 	prefix = memory_text_bounded(store->holder, strcspn(store->holder, "/") + 1);
 	row_add_number(&arguments, store->now);
 	row_add_text(&arguments, prefix);
-	result = database_query(store->database, LIST_STATEMENT, arguments.values, arguments.count,
-	    &found, err);
+	result = database_query(
+	    store->database, LIST_STATEMENT, arguments.values, arguments.count, &found, err);
 	memory_free(prefix);
 	if (result != 0)
 		return -1;
@@ -137,8 +137,7 @@ check_unused(struct store *store, const struct store_key *key, struct error *err
 
 /* Within the transaction; *sandbox is a new text, or NULL. */
 static int
-forget_found(
-    struct store *store, const struct store_key *key, char **sandbox, struct error *err)
+forget_found(struct store *store, const struct store_key *key, char **sandbox, struct error *err)
 {
 	struct arguments arguments = row_key(key);
 	struct database_result found = { 0 };
@@ -165,8 +164,7 @@ forget_found(
 }
 
 int
-store_forget(
-    struct store *store, const struct store_key *key, char **sandbox, struct error *err)
+store_forget(struct store *store, const struct store_key *key, char **sandbox, struct error *err)
 {
 	int result;
 
