@@ -17,6 +17,7 @@
 #include "core/base/memory.h"
 #include "core/base/message.h"
 #include "core/base/number.h"
+#include "core/login.h"
 #include "gateway/cli.h"
 #include "gateway/cli_admin.h"
 #include "gateway/operation_table.h"
@@ -120,6 +121,21 @@ take_word(struct admin_words *words, char ***at, struct error *err)
 	return 0;
 }
 
+/* What can be no session or workspace is wrong usage, and not worth a question. */
+static int
+check_target(const struct admin_words *words, struct error *err)
+{
+	struct login login;
+	int64_t number;
+
+	if (words->command->verb == ADMIN_DISCONNECT &&
+	    number_parse(words->target, 1, INT64_MAX, &number, NULL) != 0)
+		return error_set(err, ERROR_INVALID, "%s is no number of a session", words->target);
+	if (words->command->state != NULL && login_parse(words->target, &login) != 0)
+		return error_set(err, ERROR_INVALID, "%s is no name of a workspace", words->target);
+	return 0;
+}
+
 static int
 parse_words(struct admin_words *words, char **at, struct error *err)
 {
@@ -138,7 +154,7 @@ parse_words(struct admin_words *words, char **at, struct error *err)
 	if (words->watch > 0 && words->command->fields == NULL)
 		return error_set(
 		    err, ERROR_INVALID, "admin %s cannot be watched", words->command->name);
-	return 0;
+	return words->target == NULL ? 0 : check_target(words, err);
 }
 
 static int

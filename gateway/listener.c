@@ -15,9 +15,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <netdb.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +44,6 @@
 #define ACCEPTS_A_ROUND 32
 /* ms without accepting when there is no descriptor or memory for a connection. */
 #define ACCEPT_PAUSE 500
-#define NOBODY 65534
 /* ms between a session being told to end at once and the process being killed. */
 #define KILL_WAIT 3000
 
@@ -408,31 +405,6 @@ watch_signals(struct listener *self, struct error *err)
 	return 0;
 }
 
-/* Whom the children become when we are root: the configured user, or nobody where the default is missing. */
-static int
-find_user(struct listener *self, struct error *err)
-{
-	const struct settings *settings = conf_global(self->conf);
-	const struct passwd *entry;
-	const char *name;
-
-	if (geteuid() != 0)
-		return 0;
-	name = settings_text(settings, "user");
-	errno = 0;
-	entry = getpwnam(name);
-	if (entry != NULL) {
-		self->user.uid = entry->pw_uid;
-		self->user.gid = entry->pw_gid;
-		return 0;
-	}
-	if (settings_has(settings, "user"))
-		return error_set(err, ERROR_NOT_FOUND, "user: there is no user \"%s\"", name);
-	self->user.uid = self->user.gid = NOBODY;
-	log_debug("there is no user %s: processes run as nobody", name);
-	return 0;
-}
-
 static int
 open_state(struct listener *self, struct error *err)
 {
@@ -482,7 +454,7 @@ enter(struct listener *self, struct error *err)
 		return -1;
 	self->drain = loop_timer_new(self->loop, drain_expired, self);
 	self->accept_again = loop_timer_new(self->loop, accept_again, self);
-	if (find_user(self, err) != 0 || open_state(self, err) != 0 ||
+	if (listener_find_user(self->conf, &self->user, err) != 0 || open_state(self, err) != 0 ||
 	    hostkey_ensure(settings_text(conf_global(self->conf), "host_keys"), err) != 0)
 		return -1;
 	self->program = process_open_program(NULL, err);

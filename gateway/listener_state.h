@@ -202,6 +202,12 @@ char *listener_workspace_name(const char *login, const char *instance);
 void listener_audit_records(struct listener *listener);
 void listener_audit_free(struct listener *listener);
 
+/*
+ * listener_check.c: whom the children become when we are root: the configured user, or nobody where the
+ * default is missing.
+ */
+int listener_find_user(const struct conf *conf, struct process_user *user, struct error *err);
+
 /* listener.c: after a session or worker has gone, while draining. */
 void listener_check_drained(struct listener *self);
 /* Reads the configuration anew; on failure the old one stays. */

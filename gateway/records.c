@@ -205,6 +205,12 @@ check(const struct records_configure *configure)
 	int result;
 
 	result = enter_directory(configure, &err);
+	/* One that has yet to be made is not made now. */
+	if (result == 0 && configure->database == NULL && access(DATABASE_FILE, F_OK) != 0 &&
+	    errno == ENOENT) {
+		tell_state(NULL);
+		return;
+	}
 	if (result == 0) {
 		state.database = database_open(configure->database, 0);
 		result = database_check(state.database, &err);

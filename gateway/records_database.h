@@ -19,6 +19,9 @@ struct error;
 /* ms */
 #define DATABASE_WAIT 5000
 
+/* SQLite's, in the current directory. */
+#define DATABASE_FILE "records.db"
+
 /* A parameter: text, NULL included, or a number. */
 struct database_value {
 	bool is_number;

@@ -14,7 +14,7 @@
 #include "core/base/memory.h"
 #include "gateway/records_database.h"
 
-#define FILE_NAME "records.db"
+#define FILE_NAME DATABASE_FILE
 #define VFS_NAME "rwsd"
 
 struct sqlite_connection {
