@@ -50,6 +50,7 @@ struct daytona_connect {
 	struct driver_operation *probe;
 	char *word;           /* the state that was seen last */
 	struct error failure; /* of the last attempt at what is tried again */
+	bool may_exist;       /* what was found, or what a create may have made */
 };
 
 static void
@@ -71,6 +72,8 @@ free_connect(struct daytona_connect *connect)
 static void
 fail(struct daytona_connect *connect, const struct error *err, const char *what)
 {
+	static const struct driver_connected nothing = { .nothing = true };
+	const struct driver_connected *found = connect->may_exist ? NULL : &nothing;
 	driver_connected_fn *done = connect->done;
 	void *argument = connect->argument;
 	struct error copy = *err;
@@ -78,7 +81,7 @@ fail(struct daytona_connect *connect, const struct error *err, const char *what)
 	if (what != NULL)
 		error_wrap(&copy, "%s", what);
 	free_connect(connect);
-	done(argument, NULL, &copy);
+	done(argument, found, &copy);
 }
 
 static void
@@ -389,6 +392,8 @@ created(void *argument, const struct http_answer *answer, const struct error *re
 	connect->request = NULL;
 	if (reason != NULL && answer->outcome == HTTP_REFUSED && answer->status < 500 &&
 	    answer->status != 409) {
+		/* Of an earlier create of this call nothing is known either way. */
+		connect->may_exist = connect->failure.code != ERROR_NONE;
 		fail(connect, reason, "create sandbox");
 		return;
 	}
@@ -436,6 +441,7 @@ create(struct daytona_connect *connect)
 		fail(connect, &err, NULL);
 		return;
 	}
+	connect->may_exist = true;
 	connect->request = daytona_control_call(sandbox,
 	    &(struct daytona_call){
 		.method = "POST", .path = "/sandbox", .body = body, .timeout = SLOW_TIMEOUT },
@@ -460,7 +466,7 @@ listed(void *argument, const struct http_answer *answer, const struct error *rea
 		fail(connect, &err, NULL);
 	} else if (id != NULL) {
 		aim(connect, id);
-		connect->adopted = true;
+		connect->adopted = connect->may_exist = true;
 		look(connect);
 	} else if (cursor != NULL && ++connect->pages < PAGES_MAX) {
 		list(connect, cursor);
@@ -526,6 +532,7 @@ daytona_connect(struct driver_sandbox *sandbox, const struct driver_target *targ
 		sandbox->is_attached = id != NULL;
 	}
 	if (id != NULL) {
+		connect->may_exist = true;
 		aim(connect, id);
 		look(connect);
 	} else {

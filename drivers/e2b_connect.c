@@ -46,6 +46,7 @@ struct e2b_connect {
 	void (*step)(struct e2b_connect *connect); /* what again begins */
 	struct driver_operation *probe;
 	struct error doubt; /* why the last create may not have worked */
+	bool may_exist;     /* what was found, or what a create may have made */
 };
 
 static void
@@ -65,6 +66,8 @@ free_connect(struct e2b_connect *connect)
 static void
 fail(struct e2b_connect *connect, const struct error *err, const char *what)
 {
+	static const struct driver_connected nothing = { .nothing = true };
+	const struct driver_connected *found = connect->may_exist ? NULL : &nothing;
 	driver_connected_fn *done = connect->done;
 	void *argument = connect->argument;
 	struct error copy = *err;
@@ -72,7 +75,7 @@ fail(struct e2b_connect *connect, const struct error *err, const char *what)
 	if (what != NULL)
 		error_wrap(&copy, "%s", what);
 	free_connect(connect);
-	done(argument, NULL, &copy);
+	done(argument, found, &copy);
 }
 
 static void
@@ -207,11 +210,12 @@ created(void *argument, const struct http_answer *answer, const struct error *re
 	connect->request = NULL;
 	if (reason != NULL) {
 		connect->doubt = *reason;
+		connect->may_exist = connect->may_exist || is_doubtful(answer);
 		if (!is_doubtful(answer) || !try_again(connect, list))
 			fail(connect, reason, "create sandbox");
 		return;
 	}
-	connect->created = true;
+	connect->created = connect->may_exist = true;
 	if (e2b_take_answer(connect->sandbox, answer, &err) == 0) {
 		begin_life(connect);
 		return;
@@ -269,6 +273,7 @@ resume(struct e2b_connect *connect)
 {
 	char *id, *path;
 
+	connect->may_exist = true;
 	id = http_escape(connect->id);
 	path = memory_text_format("/sandboxes/%s/connect", id);
 	connect->request = e2b_control_call(connect->sandbox, "POST", path,

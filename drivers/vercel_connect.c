@@ -56,6 +56,7 @@ struct vercel_connect {
 	struct driver_operation *probe;
 	char *word;           /* the state that was seen last */
 	struct error failure; /* of the last attempt at what is tried again, or of the call */
+	bool may_exist;       /* what was found, or what a create may have made */
 };
 
 static void get(struct vercel_connect *connect);
@@ -82,6 +83,8 @@ free_connect(struct vercel_connect *connect)
 static void
 fail(struct vercel_connect *connect, const struct error *err, const char *what)
 {
+	static const struct driver_connected nothing = { .nothing = true };
+	const struct driver_connected *found = connect->may_exist ? NULL : &nothing;
 	driver_connected_fn *done = connect->done;
 	void *argument = connect->argument;
 	struct error copy = *err;
@@ -89,7 +92,7 @@ fail(struct vercel_connect *connect, const struct error *err, const char *what)
 	if (what != NULL)
 		error_wrap(&copy, "%s", what);
 	free_connect(connect);
-	done(argument, NULL, &copy);
+	done(argument, found, &copy);
 }
 
 /* Fails with a code and a text of ours about the name. */
@@ -443,6 +446,8 @@ created(void *argument, const struct http_answer *answer, const struct error *re
 		connect->creates = 0;
 		try_again(connect, create, IMAGE_DELAY);
 	} else {
+		/* Of an earlier create of this call nothing is known either way. */
+		connect->may_exist = connect->failure.code != ERROR_NONE;
 		fail(connect, reason, "create sandbox");
 	}
 }
@@ -466,6 +471,7 @@ create(struct vercel_connect *connect)
 		aim(connect, name);
 		memory_free(name);
 	}
+	connect->may_exist = true;
 	connect->request = vercel_start_call(
 	    sandbox, &(struct vercel_call){ .method = "POST",
 			 .path = vercel_create_path(sandbox),
@@ -493,7 +499,7 @@ listed(void *argument, const struct http_answer *answer, const struct error *rea
 		fail(connect, &err, NULL);
 	} else if (name != NULL) {
 		aim(connect, name);
-		connect->adopted = true;
+		connect->adopted = connect->may_exist = true;
 		get(connect);
 	} else if (cursor != NULL && ++connect->pages < PAGES_MAX) {
 		list(connect, cursor);
@@ -575,9 +581,10 @@ vercel_connect(struct driver_sandbox *sandbox, const struct driver_target *targe
 	loop_timer_start(connect->deadline, START_TIMEOUT);
 	if (target->id != NULL) {
 		connect->name = memory_text(target->id);
+		connect->may_exist = true;
 	} else {
 		connect->name = vercel_own_name(sandbox);
-		connect->is_named = connect->name != NULL;
+		connect->is_named = connect->may_exist = connect->name != NULL;
 	}
 }
 

@@ -117,9 +117,15 @@ store_released(struct store *store, const struct store_key *key, enum record_out
 		[RECORD_KEPT] =
 		    "UPDATE rwsd_workspaces SET state = 'kept', until = 0 WHERE " ROW_KEY
 		    " AND holder = $4",
-		/* Anybody's to try again, but not before it would be idle again: the provider may be away. */
-		[RECORD_UNKNOWN] = "UPDATE rwsd_workspaces SET until = 0, used = $5 WHERE " ROW_KEY
-				   " AND holder = $4",
+		/*
+		 * Anybody's to try again, but not before it would be idle again: the provider may be
+		 * away. What may never have been made takes up a place of its login's, and is looked
+		 * for as soon as the doubt is old.
+		 */
+		[RECORD_UNKNOWN] =
+		    "UPDATE rwsd_workspaces SET until = 0, used = $5, idle = CASE WHEN state = "
+		    "'creating' AND idle > $6 THEN $6 ELSE idle END WHERE " ROW_KEY
+		    " AND holder = $4",
 	};
 	struct arguments arguments = row_key(key);
 	int result;
@@ -127,8 +133,10 @@ store_released(struct store *store, const struct store_key *key, enum record_out
 	if (row_begin(store, key->login, err) != 0)
 		return -1;
 	row_add_text(&arguments, store->holder);
-	if (outcome == RECORD_UNKNOWN)
+	if (outcome == RECORD_UNKNOWN) {
 		row_add_number(&arguments, store->now);
+		row_add_number(&arguments, STORE_DOUBT);
+	}
 	result = outcome == RECORD_DESTROYED
 		     ? forget(store, key, err)
 		     : row_change(store, statements[outcome], &arguments, err);

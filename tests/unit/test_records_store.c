@@ -311,12 +311,65 @@ a_login_has_no_more_sandboxes_than_it_may(void **state)
 	expect_claim(fixture.one, &other, &use, NULL, false);
 	assert_int_equal(store_claim(fixture.two, &third, &use, &claimed, &err), -1);
 	assert_int_equal(err.code, ERROR_DENIED);
+	assert_string_equal(err.message,
+	    "login agent has 2 sandboxes, and may have no more at once (max_instances)");
 	expect_claim(fixture.two, &foreign, &use, NULL, false);
 	/* A stopped one does not count. */
 	assert_int_equal(store_release(fixture.one, &key, true, &granted, &err), 0);
 	assert_int_equal(store_released(fixture.one, &key, RECORD_STOPPED, &err), 0);
 	expect_claim(fixture.two, &third, &use, NULL, false);
 	expect_claim(fixture.one, &key, &use, "i1", false);
+}
+
+static int64_t
+read_number(struct database *database, const char *statement)
+{
+	struct database_result result = { 0 };
+	struct error err = { 0 };
+	int64_t number;
+
+	if (database_query(database, statement, NULL, 0, &result, &err) != 0)
+		fail_msg("%s: %s", statement, err.message);
+	number = database_result_number(&result, 0, 0);
+	database_result_free(&result);
+	return number;
+}
+
+static void
+one_sandbox_is_not_called_sandboxes(void **state)
+{
+	struct store_request one = use;
+	struct record_claimed claimed;
+	struct error err;
+
+	(void)state;
+	one.limit = 1;
+	expect_claim(fixture.one, &key, &one, NULL, false);
+	assert_int_equal(store_claim(fixture.one, &other, &one, &claimed, &err), -1);
+	assert_string_equal(
+	    err.message, "login agent has 1 sandbox, and may have no more at once (max_instances)");
+}
+
+static void
+a_create_that_failed_takes_up_a_place_only_while_it_is_in_doubt(void **state)
+{
+	struct store_request one = use;
+	struct record_claimed claimed;
+	struct error err;
+
+	(void)state;
+	one.limit = 1;
+	one.idle = INT64_C(3600000);
+	expect_claim(fixture.one, &key, &one, NULL, false);
+	/* It certainly came to nothing. */
+	assert_int_equal(store_released(fixture.one, &key, RECORD_DESTROYED, &err), 0);
+	expect_claim(fixture.one, &other, &one, NULL, false);
+	/* It may have come true: whoever looks does so after a minute, not after the idle time. */
+	assert_int_equal(store_released(fixture.one, &other, RECORD_UNKNOWN, &err), 0);
+	assert_int_equal(store_claim(fixture.one, &key, &one, &claimed, &err), -1);
+	assert_int_equal(err.code, ERROR_DENIED);
+	assert_int_equal(
+	    read_number(fixture.first, "SELECT idle FROM rwsd_workspaces"), STORE_DOUBT);
 }
 
 static void
@@ -532,20 +585,6 @@ what_is_on_the_machine_of_another_gateway_is_not_forgotten_here(void **state)
 	expect_claim(fixture.two, &there, &use, NULL, true);
 }
 
-static int64_t
-read_number(struct database *database, const char *statement)
-{
-	struct database_result result = { 0 };
-	struct error err = { 0 };
-	int64_t number;
-
-	if (database_query(database, statement, NULL, 0, &result, &err) != 0)
-		fail_msg("%s: %s", statement, err.message);
-	number = database_result_number(&result, 0, 0);
-	database_result_free(&result);
-	return number;
-}
-
 static void
 tables_of_version_1_are_brought_up_to_date_with_what_is_in_them(void **state)
 {
@@ -619,6 +658,8 @@ main(void)
 		TEST(a_sandbox_that_is_released_is_waited_for_and_then_gone),
 		TEST(a_release_that_failed_or_was_cut_off_leaves_the_sandbox_known),
 		TEST(a_login_has_no_more_sandboxes_than_it_may),
+		TEST(one_sandbox_is_not_called_sandboxes),
+		TEST(a_create_that_failed_takes_up_a_place_only_while_it_is_in_doubt),
 		TEST(a_sandbox_of_one_machine_is_another_one_elsewhere),
 		TEST(what_a_vanished_gateway_used_is_found_once_it_is_idle),
 		TEST(a_record_in_doubt_is_kept_until_the_doubt_is_old),
