@@ -260,8 +260,15 @@ lost(void *argument, const struct error *err)
 {
 	struct workspace *workspace = argument;
 
-	log_error("workspace %s: sandbox %s is lost: %s", workspace->setup.name,
-	    workspace->id == NULL ? "(none)" : workspace->id, err->message);
+	const char *id = workspace->id == NULL ? "(none)" : workspace->id;
+
+	/* That a provider ends what is idle, at the end of its life, is how it is meant. */
+	if (workspace->stage == WORKSPACE_READY && !workspace_busy(workspace))
+		log_info("workspace %s: sandbox %s is lost: %s", workspace->setup.name, id,
+		    err->message);
+	else
+		log_error("workspace %s: sandbox %s is lost: %s", workspace->setup.name, id,
+		    err->message);
 	if (workspace->stage == WORKSPACE_READY)
 		workspace->stage = WORKSPACE_CLOSED;
 	else if (workspace->stage == WORKSPACE_CLAIMING ||

@@ -47,12 +47,18 @@ struct client {
 	enum record_outcome outcome;
 };
 
+/* What the rules do not allow, and what is not there, is no failure of ours. */
 static void
 log_failure(const struct client *client, const char *what, const struct error *err)
 {
-	log_error("%s of %s%s%s: %s", what, client->key.login,
-	    client->key.instance[0] == '\0' || client->key.instance[0] == '=' ? "" : "+",
-	    client->key.instance, err->message);
+	const char *instance = client->key.instance;
+	const char *sign = instance[0] == '\0' || instance[0] == '=' ? "" : "+";
+
+	if (err->code == ERROR_DENIED || err->code == ERROR_NOT_FOUND)
+		log_info("%s of %s%s%s: %s", what, client->key.login, sign, instance, err->message);
+	else
+		log_error(
+		    "%s of %s%s%s: %s", what, client->key.login, sign, instance, err->message);
 }
 
 static struct store_request

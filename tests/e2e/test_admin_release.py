@@ -39,6 +39,10 @@ def starts(provider):
     return [line for line in found if re.search(STARTS, line) and not re.match(r"GET [^?]*sandbox(es)?(\?|$)", line)]
 
 
+def errors(gateway):
+    return [line for line in gateway.log_text().splitlines() if line.split()[1:2] == ["error"]]
+
+
 def state_of(gateway):
     (row,) = rows(gateway, "workspaces")
     return row["state"]
@@ -70,7 +74,7 @@ def test_what_was_never_made_is_not_made_to_be_destroyed(make_gateway, provider)
     for verb in ("stop", "destroy"):
         assert refusal(gateway, verb, "sandbox+none")[0] == "NOT_FOUND"
     assert not provider.sandboxes() and not sqlite_records(gateway)
-    assert "error worker" not in gateway.log_text()
+    assert not errors(gateway)
 
 
 def test_what_may_not_be_destroyed_is_left_without_asking_anybody(make_gateway, provider):
@@ -112,3 +116,20 @@ def test_a_refused_create_gives_its_place_back(make_gateway, provider):
     assert provider.struck() == 1
     wait_until(lambda: not sqlite_records(gateway), what="no record to be left")
     assert ssh(gateway, "true", login="sandbox+two").returncode == 0
+
+
+def test_what_is_idle_and_what_ended_by_itself_goes_without_an_error_in_the_log(make_gateway, provider):
+    gateway = make_gateway(logins={"sandbox": {"idle_timeout": "1s"}})
+    assert ssh(gateway, "true").returncode == 0
+    gateway.wait_log("sandbox .* is deleted")
+    wait_until(lambda: not gateway.pids("worker"), what="the worker's end")
+    # With a worker there that has nothing to do.
+    gateway.logins["sandbox"]["idle_timeout"] = "2s"
+    gateway.write_configuration()
+    answer(gateway, "reload")
+    assert ssh(gateway, "true").returncode == 0
+    provider.end_sandbox()
+    wait_until(lambda: not gateway.pids("worker"), what="the worker's end")
+    # And with none: the record is what is left of it.
+    wait_until(lambda: not sqlite_records(gateway), timeout=40, what="no record to be left")
+    assert not errors(gateway)
