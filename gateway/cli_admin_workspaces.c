@@ -120,7 +120,9 @@ cli_admin_take_record(void *argument, struct message *message, struct error *err
 		put_record(row, &record);
 	else if (!json_has(row, "sandbox_id"))
 		cli_admin_put_optional(row, "sandbox_id", record.sandbox_id);
-	json_put_text(row, "origin", record.created ? "created" : "attached");
+	/* Before that nobody can say. */
+	if (record.sandbox_id != NULL)
+		json_put_text(row, "origin", record.created ? "created" : "attached");
 	cli_admin_put_optional(row, "gateway", record.gateway);
 	json_put_boolean(row, "recorded", true);
 	admin_record_free(&record);

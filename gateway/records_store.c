@@ -33,8 +33,12 @@ store_new(struct database *database, const char *holder)
 void
 store_free(struct store *store)
 {
+	size_t i;
+
 	if (store == NULL)
 		return;
+	for (i = 0; i < ORPHAN_KEYS; i++)
+		memory_free(store->orphan[i]);
 	memory_free(store->holder);
 	memory_free(store);
 }

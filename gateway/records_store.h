@@ -91,8 +91,8 @@ int store_released(struct store *store, const struct store_key *key, enum record
 int store_leave(struct store *store, const struct store_key *key, struct error *err);
 
 /*
- * Calls visit for sandboxes that nobody has and that have been idle for their time, at most a hundred; place is
- * ours.
+ * Calls visit for sandboxes that nobody has and that have been idle for their time, at most a hundred, and the
+ * next call for those after them: what cannot be disposed of does not hide the rest. place is ours.
  */
 typedef void store_visit_fn(void *argument, const char *login, const char *instance);
 int store_each_orphan(struct store *store, const char *place, store_visit_fn *visit, void *argument,

@@ -12,7 +12,7 @@ import pytest
 from clients import TIMEOUT, ssh, ssh_start
 from gateway import BUILD, Gateway, wait_until
 from records import Postgres, sqlite_records
-from test_admin import admin, answer, refusal, rows
+from test_admin import admin, answer, connect, memory, read_end, refusal, request, rows
 
 DRIVERS = ("e2b",)
 
@@ -51,6 +51,15 @@ def change(gateway, statement, *values):
         connection.commit()
 
 
+def insert(gateway, *values, state="kept"):
+    """Puts workspaces of the login "sandbox" on record, each an instance and the id of a sandbox."""
+    statement = (
+        "INSERT INTO rwsd_workspaces (login, instance, place, driver, sandbox, created, state, made, used, idle, "
+        f"holder, until, doubt) VALUES ('sandbox', ?, '', 'e2b', ?, 1, '{state}', 1000, 2000, 3000, '', 0, 0)"
+    )
+    change(gateway, statement, *values)
+
+
 def sandbox_id(gateway, login="sandbox"):
     return ssh(gateway, "echo $RWS_SANDBOX_ID", login=login).stdout.decode().strip()
 
@@ -81,6 +90,14 @@ def test_a_workspace_without_a_worker_is_listed_as_it_is_recorded(make_gateway):
     assert re.fullmatch(rf"sandbox +e2b +running +{sandbox} +created +- +0 +.*", line)
 
 
+def test_of_a_sandbox_that_is_being_made_nothing_is_said_that_nobody_knows(make_gateway):
+    gateway = make_gateway()
+    insert(gateway, ("new", None), state="creating")
+    row = workspaces(gateway)["sandbox+new"]
+    assert row["state"] == "creating"
+    assert "origin" not in row and "sandbox_id" not in row
+
+
 def test_a_workspace_with_a_worker_has_one_row(make_gateway):
     gateway = make_gateway()
     sandbox = sandbox_id(gateway)
@@ -94,11 +111,7 @@ def test_a_workspace_with_a_worker_has_one_row(make_gateway):
 def test_thousands_of_records_are_listed_without_holding_anybody_up(make_gateway, count):
     gateway = make_gateway()
     assert ssh(gateway, "true").returncode == 0
-    statement = (
-        "INSERT INTO rwsd_workspaces (login, instance, place, driver, sandbox, created, state, made, used, idle, "
-        "holder, until, doubt) VALUES ('sandbox', ?, '', 'e2b', ?, 1, 'kept', 1000, 2000, 3000, '', 0, 0)"
-    )
-    change(gateway, statement, *[(f"n{number}", f"i{number}") for number in range(count)])
+    insert(gateway, *[(f"n{number}", f"i{number}") for number in range(count)])
     found = workspaces(gateway)
     assert len(found) == count + 1
     row = found["sandbox+n7"]
@@ -109,6 +122,20 @@ def test_thousands_of_records_are_listed_without_holding_anybody_up(make_gateway
             watch.stdout.readline()
             assert ssh(gateway, "true").returncode == 0
         watch.terminate()
+
+
+def test_who_does_not_read_is_not_sent_more_than_fits(make_gateway):
+    """Twelve megabytes of records; the gateway keeps four of them at most, and loses none."""
+    gateway = make_gateway()
+    before = memory(gateway.process.pid)
+    count = 20000
+    insert(gateway, *[(f"n{number}", "i" * 500) for number in range(count)])
+    with connect(gateway) as client:
+        client.sendall(request(2))
+        wait_until(lambda: memory(gateway.process.pid) > before + (3 << 20), what="a full queue")
+        data = read_end(client)
+    assert data.count(b"i" * 500) == count
+    assert memory(gateway.process.pid) < before + (8 << 20)
 
 
 def test_a_local_sandbox_without_a_worker_is_stopped(gateways):

@@ -431,6 +431,42 @@ what_a_vanished_gateway_used_is_found_once_it_is_idle(void **state)
 }
 
 static void
+count_any(void *argument, const char *login, const char *instance)
+{
+	unsigned *counts = argument;
+
+	(void)instance;
+	counts[strcmp(login, "zoe") == 0 ? 1 : 0]++;
+}
+
+static void
+what_nobody_can_dispose_of_does_not_hide_the_rest(void **state)
+{
+	char statement[400];
+	unsigned counts[2] = { 0, 0 }, i;
+	struct error err = { 0 };
+
+	(void)state;
+	if (place() != NULL)
+		return; /* nothing is found for half a minute: see above */
+	for (i = 0; i < 101; i++) {
+		(void)snprintf(statement, sizeof(statement),
+		    "INSERT INTO rwsd_workspaces (login, instance, place, driver, sandbox, "
+		    "created, state, made, used, idle, holder, until, doubt) VALUES ('%s', '%u', "
+		    "'', 'e2b', 'i%u', 1, 'ready', 1, 1, 1, '', 0, 0)",
+		    i < 100 ? "former" : "zoe", i, i);
+		change(statement);
+	}
+	assert_int_equal(store_each_orphan(fixture.one, "aaaa", count_any, counts, &err), 0);
+	assert_int_equal(counts[0] + counts[1], 100);
+	assert_int_equal(store_each_orphan(fixture.one, "aaaa", count_any, counts, &err), 0);
+	assert_int_equal(counts[1], 1);
+	/* And from the start again. */
+	assert_int_equal(store_each_orphan(fixture.one, "aaaa", count_any, counts, &err), 0);
+	assert_int_equal(counts[0], 200);
+}
+
+static void
 a_record_in_doubt_is_kept_until_the_doubt_is_old(void **state)
 {
 	struct error err;
@@ -662,6 +698,7 @@ main(void)
 		TEST(a_create_that_failed_takes_up_a_place_only_while_it_is_in_doubt),
 		TEST(a_sandbox_of_one_machine_is_another_one_elsewhere),
 		TEST(what_a_vanished_gateway_used_is_found_once_it_is_idle),
+		TEST(what_nobody_can_dispose_of_does_not_hide_the_rest),
 		TEST(a_record_in_doubt_is_kept_until_the_doubt_is_old),
 		TEST(reclaiming_what_is_gone_makes_nothing),
 		TEST(all_records_are_listed_page_by_page),
