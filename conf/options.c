@@ -65,7 +65,8 @@ const struct option conf_options[] = {
 	TEXT("user", OPTION_GLOBAL, "rwsd", "User the processes run as when started as root."),
 	TEXT("gateway", OPTION_GLOBAL, "rwsd",
 	    "Name of this gateway in the labels of the sandboxes it makes."),
-	CHOICE("log_level", OPTION_GLOBAL, "error info debug", "info", "How much is logged."),
+	CHOICE(
+	    "log_level", OPTION_GLOBAL, "error warning info debug", "info", "How much is logged."),
 	CHOICE("log_format", OPTION_GLOBAL, "text json", "text", "How a line of the log looks."),
 	TEXT("banner", OPTION_GLOBAL, NULL, "Text shown before authentication."),
 	MANY("ciphers", OPTION_LIST, OPTION_GLOBAL, NULL, "Ciphers offered, best first."),

@@ -63,6 +63,7 @@ admin_status_encode(struct message *message, const struct admin_status *status)
 	message_put_u32(message, status->spares);
 	message_put_u32(message, status->workers);
 	message_put_u32(message, status->crashes);
+	message_put_text(message, status->place);
 }
 
 int
@@ -79,6 +80,7 @@ admin_status_decode(struct message *message, struct admin_status *status, struct
 	status->spares = message_get_u32(message);
 	status->workers = message_get_u32(message);
 	status->crashes = message_get_u32(message);
+	status->place = message_get_text(message);
 	message_require(message, status->version);
 	message_require(message, status->configuration);
 	if (message_end(message, err) == 0)
@@ -92,6 +94,7 @@ admin_status_free(struct admin_status *status)
 {
 	memory_free(status->version);
 	memory_free(status->configuration);
+	memory_free(status->place);
 	memset(status, 0, sizeof(*status));
 }
 

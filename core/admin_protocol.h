@@ -5,8 +5,8 @@
  * an environment or a path in a sandbox, which may hold secrets.
  *
  *	rws admin -> listener   ADMIN_REQUEST, one on a connection
- *	listener -> rws admin   ADMIN_STATUS, ADMIN_LOGIN, ADMIN_WORKSPACE, ADMIN_SESSION and
- *				ADMIN_CHANNEL, a message for each row in no order; ADMIN_END last
+ *	listener -> rws admin   ADMIN_STATUS, ADMIN_LOGIN, ADMIN_WORKSPACE, ADMIN_RECORD, ADMIN_SESSION
+ *				and ADMIN_CHANNEL, a message for each row in no order; ADMIN_END last
  *	listener <-> session    SESSION_ASK, answered by SESSION_REPORT; SESSION_DISCONNECT
  *	listener <-> worker     WORKER_ASK, answered by WORKER_REPORT; WORKER_ACT, answered by WORKER_DONE
  *
@@ -31,6 +31,7 @@ enum admin_message {
 	MESSAGE_ADMIN_SESSION,
 	MESSAGE_ADMIN_CHANNEL,
 	MESSAGE_ADMIN_END,
+	MESSAGE_ADMIN_RECORD,
 	MESSAGE_SESSION_ASK = 110,
 	MESSAGE_SESSION_REPORT,
 	MESSAGE_SESSION_DISCONNECT,
@@ -56,6 +57,7 @@ enum admin_verb {
 	ADMIN_START,
 	ADMIN_STOP,
 	ADMIN_DESTROY,
+	ADMIN_FORGET,
 	ADMIN_VERBS,
 };
 
@@ -78,6 +80,7 @@ struct admin_status {
 	uint32_t sessions, starting, spares,
 	    workers;      /* starting: of sessions, those yet to log in */
 	uint32_t crashes; /* of any process, since the start */
+	char *place;      /* names this gateway in its records; NULL while that is not known */
 };
 void admin_status_encode(struct message *message, const struct admin_status *status);
 int admin_status_decode(struct message *message, struct admin_status *status, struct error *err);
@@ -122,6 +125,32 @@ void admin_workspace_encode(struct message *message, const struct admin_workspac
 int admin_workspace_decode(
     struct message *message, struct admin_workspace *workspace, struct error *err);
 void admin_workspace_free(struct admin_workspace *workspace);
+
+/* What the records say of a workspace, by itself and beside its ADMIN_WORKSPACE where it has a worker. */
+enum admin_record_state {
+	ADMIN_RECORD_CREATING,
+	ADMIN_RECORD_RUNNING, /* as far as is known */
+	ADMIN_RECORD_RELEASING,
+	ADMIN_RECORD_STOPPED,
+	ADMIN_RECORD_KEPT,     /* left running, and will be */
+	ADMIN_RECORD_NO_LOGIN, /* its login is not configured: nothing is done about it */
+	ADMIN_RECORD_STATES,
+};
+
+struct admin_record {
+	char *login, *workspace, *driver;
+	char *sandbox_id; /* or NULL */
+	enum admin_record_state state;
+	bool created;      /* else it was attached to */
+	int64_t since;     /* it is on record */
+	int64_t last_used; /* by any gateway */
+	char *
+	    gateway; /* the place of another gateway that has it now, or whose machine it is on, or NULL */
+	bool is_elsewhere; /* on another gateway's machine: it has no worker here */
+};
+void admin_record_encode(struct message *message, const struct admin_record *record);
+int admin_record_decode(struct message *message, struct admin_record *record, struct error *err);
+void admin_record_free(struct admin_record *record);
 
 enum channel_kind {
 	CHANNEL_KIND_NONE, /* open, nothing was asked for yet */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Encode and decode of what sessions and workers tell the listener for rws admin, and of what it has
- * them do. Channels are here as well: they come in a session's report and go on one by one.
+ * them do. Channels are here as well: they come in a session's report and go on one by one. So are
+ * records.
  */
 #include <string.h>
 
@@ -108,6 +109,62 @@ admin_channel_free(struct admin_channel *channel)
 {
 	memory_free(channel->workspace);
 	memset(channel, 0, sizeof(*channel));
+}
+
+void
+admin_record_encode(struct message *message, const struct admin_record *record)
+{
+	message_start(message, MESSAGE_ADMIN_RECORD);
+	message_put_text(message, record->login);
+	message_put_text(message, record->workspace);
+	message_put_text(message, record->driver);
+	message_put_text(message, record->sandbox_id);
+	message_put_u8(message, (uint8_t)record->state);
+	message_put_bool(message, record->created);
+	message_put_i64(message, record->since);
+	message_put_i64(message, record->last_used);
+	message_put_text(message, record->gateway);
+	message_put_bool(message, record->is_elsewhere);
+}
+
+int
+admin_record_decode(struct message *message, struct admin_record *record, struct error *err)
+{
+	uint8_t state;
+
+	memset(record, 0, sizeof(*record));
+	record->login = message_get_text(message);
+	record->workspace = message_get_text(message);
+	record->driver = message_get_text(message);
+	record->sandbox_id = message_get_text(message);
+	state = message_get_u8(message);
+	if (state >= ADMIN_RECORD_STATES)
+		message->failed = true;
+	else
+		record->state = (enum admin_record_state)state;
+	record->created = message_get_bool(message);
+	record->since = message_get_i64(message);
+	record->last_used = message_get_i64(message);
+	record->gateway = message_get_text(message);
+	record->is_elsewhere = message_get_bool(message);
+	message_require(message, record->login);
+	message_require(message, record->workspace);
+	message_require(message, record->driver);
+	if (message_end(message, err) == 0)
+		return 0;
+	admin_record_free(record);
+	return -1;
+}
+
+void
+admin_record_free(struct admin_record *record)
+{
+	memory_free(record->login);
+	memory_free(record->workspace);
+	memory_free(record->driver);
+	memory_free(record->sandbox_id);
+	memory_free(record->gateway);
+	memset(record, 0, sizeof(*record));
 }
 
 void

@@ -78,6 +78,7 @@ struct driver_connected {
 	bool created;          /* by this call: on_dispose's default depends on it */
 	bool started;          /* it was stopped and this call started it */
 	bool attached;         /* an option of the login names it: it is not ours */
+	bool nothing;          /* of a failure only; see driver_connected_fn */
 };
 
 enum driver_release {
@@ -135,6 +136,10 @@ struct driver_stream_events {
 	void (*gap)(void *argument);
 };
 
+/*
+ * On failure connected is NULL, or says nothing but that: nothing was there or was made by this call, and
+ * nothing will be. Without that a create may yet come true.
+ */
 typedef void driver_connected_fn(
     void *argument, const struct driver_connected *connected, const struct error *err);
 typedef void driver_done_fn(void *argument, const struct error *err); /* err NULL: success */
@@ -187,6 +192,13 @@ struct driver {
 	/* Destroys, stops or keeps the sandbox. What it cannot do is UNSUPPORTED. */
 	void (*release)(struct driver_sandbox *sandbox, enum driver_release release,
 	    driver_done_fn *done, void *argument);
+
+	/*
+	 * Destroys or stops the sandbox of this id, as it was told by connect once, without starting
+	 * it first. For an object that is not connected; NULL where only what runs can be released.
+	 */
+	void (*put_away)(struct driver_sandbox *sandbox, const char *id,
+	    enum driver_release release, driver_done_fn *done, void *argument);
 
 	/*
 	 * Pushes the end of the sandbox's life back, or tells the provider that it is used;

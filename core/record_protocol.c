@@ -13,6 +13,7 @@ records_configure_encode(struct message *message, const struct records_configure
 	message->fd = configure->directory;
 	message_put_text(message, configure->database);
 	message_put_text(message, configure->run);
+	message_put_bool(message, configure->check);
 }
 
 int
@@ -22,6 +23,7 @@ records_configure_decode(
 	memset(configure, 0, sizeof(*configure));
 	configure->database = message_get_text(message);
 	configure->run = message_get_text(message);
+	configure->check = message_get_bool(message);
 	configure->directory = message->fd;
 	message_require(message, configure->run);
 	if (configure->directory < 0)

@@ -3,7 +3,7 @@
  * The messages of the records process, in the manner of core/protocol.h:
  *
  *	listener -> records       RECORDS_CONFIGURE, RECORDS_ATTACH
- *	records  -> listener      RECORDS_ORPHAN
+ *	records  -> listener      RECORDS_ORPHAN; what else the two say is in core/record_list.h
  *	listener -> worker        WORKER_RECORDS, WORKER_RECLAIM
  *	worker   -> records       RECORD_CLAIM, RECORD_READY, RECORD_USED, RECORD_SETTLED, RECORD_RELEASE,
  *	                          RECORD_RELEASED
@@ -44,6 +44,8 @@ struct records_configure {
 	char *
 	    database; /* a postgresql:// URL, which may hold a password; NULL: SQLite in directory */
 	char *run;    /* names this run of this gateway, different each time it is started */
+	/* Only say with RECORDS_STATE whether the database can be used, and change nothing. */
+	bool check;
 	int directory; /* of the records' own; encode passes it on; after decode it is the caller's */
 };
 void records_configure_encode(struct message *message, const struct records_configure *configure);

@@ -77,9 +77,17 @@ workspace_fail(struct workspace *workspace, const struct error *reason)
 
 	workspace_stop_connecting(workspace);
 	workspace_record_failure(workspace, &err);
-	log_error("workspace %s: %s", workspace->setup.name, err.message);
+	/* To find nothing left to release is no failure. */
+	if (err.code == ERROR_NOT_FOUND && (workspace->reclaiming || workspace->away_done != NULL))
+		log_info("workspace %s: %s", workspace->setup.name, err.message);
+	else
+		log_error("workspace %s: %s", workspace->setup.name, err.message);
 	if (workspace->stage != WORKSPACE_RELEASING)
 		workspace->stage = WORKSPACE_CLOSED;
+	if (workspace->away_done != NULL && workspace->stage == WORKSPACE_CLOSED) {
+		workspace_fail_away(workspace, &err);
+		return;
+	}
 	/* Who came meanwhile wants more than an end of it. */
 	if (end_reclaim(workspace) && workspace->stage == WORKSPACE_CLOSED)
 		loop_timer_start(workspace->soon, 0);
@@ -124,7 +132,10 @@ become_ready(struct workspace *workspace)
 	}
 	workspace_begin_settling(workspace);
 	(void)end_reclaim(workspace);
-	workspace_tell_waiters(workspace, NULL);
+	if (workspace->away_done != NULL)
+		workspace_go_away(workspace);
+	else
+		workspace_tell_waiters(workspace, NULL);
 }
 
 /* The value behind "NAME " at the start of a line of the check's output; a new text or NULL. */
@@ -226,6 +237,7 @@ workspace_connected(
 
 	if (workspace->stage != WORKSPACE_CONNECTING)
 		return;
+	workspace->made_nothing = reason != NULL && found != NULL && found->nothing;
 	if (reason != NULL && workspace_recover(workspace, reason))
 		return;
 	if (reason != NULL) {
@@ -248,8 +260,15 @@ lost(void *argument, const struct error *err)
 {
 	struct workspace *workspace = argument;
 
-	log_error("workspace %s: sandbox %s is lost: %s", workspace->setup.name,
-	    workspace->id == NULL ? "(none)" : workspace->id, err->message);
+	const char *id = workspace->id == NULL ? "(none)" : workspace->id;
+
+	/* That a provider ends what is idle, at the end of its life, is how it is meant. */
+	if (workspace->stage == WORKSPACE_READY && !workspace_busy(workspace))
+		log_info("workspace %s: sandbox %s is lost: %s", workspace->setup.name, id,
+		    err->message);
+	else
+		log_error("workspace %s: sandbox %s is lost: %s", workspace->setup.name, id,
+		    err->message);
 	if (workspace->stage == WORKSPACE_READY)
 		workspace->stage = WORKSPACE_CLOSED;
 	else if (workspace->stage == WORKSPACE_CLAIMING ||
@@ -298,7 +317,8 @@ soon_expired(void *argument)
 	struct workspace *workspace = argument;
 
 	if (workspace->stage == WORKSPACE_CLOSED &&
-	    (workspace->waiters.waiting != NULL || workspace->reclaiming))
+	    (workspace->waiters.waiting != NULL || workspace->reclaiming ||
+		workspace->away_done != NULL))
 		connect_sandbox(workspace);
 	else if (workspace->stage == WORKSPACE_READY)
 		workspace_tell_waiters(workspace, NULL);

@@ -124,9 +124,10 @@ typedef void workspace_reclaimed_fn(void *argument);
 void workspace_reclaim(struct workspace *workspace, workspace_reclaimed_fn *done, void *argument);
 
 /*
- * Ends all commands of a workspace that is ready, and stops or destroys its sandbox; the next use
- * connects again. Calls done when that is over, never from within the call. -1 when the provider
- * cannot do it or the login may not (never_delete).
+ * Ends all commands of a workspace, and stops or destroys its sandbox; the next use connects again. One
+ * that is not connected is neither made nor started for it, where the records and the driver allow.
+ * Calls done when that is over, never from within the call. -1 when the provider cannot do it, the login
+ * may not (never_delete), or the sandbox is just being started or stopped (BUSY).
  */
 int workspace_put_away(struct workspace *workspace, bool destroy, workspace_done_fn *done,
     void *argument, struct error *err);

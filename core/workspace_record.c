@@ -32,6 +32,25 @@ attached_id(const struct workspace *workspace)
 	return sign == NULL ? NULL : sign + 1;
 }
 
+/* Is it looked for only to be released? Then none is made. */
+static bool
+is_for_its_end(const struct workspace *workspace)
+{
+	return workspace->reclaiming || workspace->away_done != NULL;
+}
+
+/*
+ * What the records know by its id is released by its id. An option that names a sandbox may name another
+ * one by now, and what was never recorded has to be found by its label: both are connected to.
+ */
+static bool
+is_released_by_id(const struct workspace *workspace, const struct record_claimed *claimed)
+{
+	return workspace->away_done != NULL && claimed->sandbox != NULL &&
+	       workspace->setup.driver->put_away != NULL &&
+	       (claimed->created || attached_id(workspace) != NULL);
+}
+
 static void
 connect_target(struct workspace *workspace)
 {
@@ -42,7 +61,7 @@ connect_target(struct workspace *workspace)
 	/* What an option of the login names is not looked for by what was recorded once. */
 	target.id = attached != NULL ? attached : workspace->known;
 	target.created = attached == NULL;
-	target.may_create = attached == NULL && !workspace->reclaiming;
+	target.may_create = attached == NULL && !is_for_its_end(workspace);
 	workspace->stage = WORKSPACE_CONNECTING;
 	workspace->setup.driver->connect(
 	    workspace->sandbox, &target, workspace_connected, workspace);
@@ -55,12 +74,13 @@ workspace_claim(struct workspace *workspace)
 
 	memory_free(workspace->known);
 	workspace->known = NULL;
+	workspace->made_nothing = false;
 	workspace->stage = WORKSPACE_CLAIMING;
 	if (records == NULL)
 		connect_target(workspace);
 	else
 		records->claim(
-		    workspace->setup.records_argument, workspace->lost, workspace->reclaiming);
+		    workspace->setup.records_argument, workspace->lost, is_for_its_end(workspace));
 }
 
 void
@@ -77,6 +97,13 @@ workspace_claimed(struct workspace *workspace, const struct record_claimed *clai
 	workspace->has_claim = true;
 	workspace->in_doubt = claimed->doubtful;
 	workspace->is_shared = claimed->is_shared;
+	if (is_released_by_id(workspace, claimed)) {
+		memory_free(workspace->id);
+		workspace->id = memory_text(claimed->sandbox);
+		workspace->is_direct = true;
+		workspace_go_away(workspace);
+		return;
+	}
 	if (claimed->sandbox != NULL && claimed->created)
 		workspace->known = memory_text(claimed->sandbox);
 	connect_target(workspace);
@@ -104,7 +131,7 @@ workspace_recover(struct workspace *workspace, const struct error *reason)
 	workspace->lost = workspace->known;
 	workspace->known = NULL;
 	/* Told once: whoever tries again wants a new one. */
-	if (!workspace->reclaiming &&
+	if (!is_for_its_end(workspace) &&
 	    strcmp(settings_text(workspace->setup.settings, "on_lost"), "report") == 0)
 		return false;
 	line = memory_text_format("sandbox %s is gone; making a new one...", workspace->lost);
@@ -139,8 +166,9 @@ workspace_record_failure(struct workspace *workspace, const struct error *reason
 	if (!workspace->has_claim)
 		return;
 	workspace->has_claim = false;
-	/* Not even its label is known any more. */
-	is_gone = workspace->reclaiming && reason->code == ERROR_NOT_FOUND;
+	/* Not even its label is known any more; or it never was there, and takes up no place. */
+	is_gone = (is_for_its_end(workspace) && reason->code == ERROR_NOT_FOUND) ||
+		  (workspace->made_nothing && !workspace->in_doubt);
 	workspace->setup.records->released(
 	    workspace->setup.records_argument, is_gone ? RECORD_DESTROYED : RECORD_UNKNOWN);
 }

@@ -64,6 +64,7 @@ released(void *argument, const struct error *err)
 		records->released(
 		    workspace->setup.records_argument, describe_outcome(workspace->release, err));
 	workspace->has_claim = false;
+	workspace->is_direct = false;
 	finish(workspace, err);
 }
 
@@ -101,8 +102,13 @@ choose_release(const struct workspace *workspace)
 static void
 release_sandbox(struct workspace *workspace, enum driver_release release)
 {
+	const struct driver *driver = workspace->setup.driver;
+
 	workspace->release = release;
-	workspace->setup.driver->release(workspace->sandbox, release, released, workspace);
+	if (workspace->is_direct)
+		driver->put_away(workspace->sandbox, workspace->id, release, released, workspace);
+	else
+		driver->release(workspace->sandbox, release, released, workspace);
 }
 
 /* Others may have it: the records know. Who merely leaves it asks nobody. */
@@ -137,6 +143,7 @@ workspace_may_release(struct workspace *workspace, bool granted)
 		error_set(&err, ERROR_BUSY,
 		    "the gateway's records do not allow it: another gateway is starting or stopping "
 		    "the sandbox, or they cannot be reached");
+		workspace->is_direct = false;
 		finish(workspace, &err);
 	} else {
 		log_info("workspace %s: the sandbox stays: others use it", workspace->setup.name);
@@ -180,13 +187,29 @@ kill_commands(struct workspace *workspace)
 	}
 }
 
+void
+workspace_go_away(struct workspace *workspace)
+{
+	workspace_stop_connecting(workspace);
+	workspace->stage = WORKSPACE_RELEASING;
+	loop_timer_start(workspace->soon, 0);
+}
+
+void
+workspace_fail_away(struct workspace *workspace, const struct error *err)
+{
+	workspace->is_direct = false;
+	finish(workspace, err);
+}
+
 int
 workspace_put_away(struct workspace *workspace, bool destroy, workspace_done_fn *done,
     void *argument, struct error *err)
 {
 	const struct driver_kind *kind = workspace->setup.driver->kind;
 
-	if (workspace->stage != WORKSPACE_READY)
+	if (workspace->away_done != NULL ||
+	    (workspace->stage != WORKSPACE_READY && workspace->stage != WORKSPACE_CLOSED))
 		return error_set(err, ERROR_BUSY, "the sandbox is being started or stopped");
 	if (destroy && settings_boolean(workspace->setup.settings, "never_delete"))
 		return error_set(err, ERROR_DENIED, "never_delete is on for this login");
@@ -195,8 +218,11 @@ workspace_put_away(struct workspace *workspace, bool destroy, workspace_done_fn 
 	workspace->away = destroy ? DRIVER_DESTROY : DRIVER_STOPPED;
 	workspace->away_done = done;
 	workspace->away_argument = argument;
-	workspace->stage = WORKSPACE_RELEASING;
-	kill_commands(workspace);
+	/* One that is not connected is looked for first: workspace_claimed. */
+	if (workspace->stage == WORKSPACE_READY) {
+		workspace->stage = WORKSPACE_RELEASING;
+		kill_commands(workspace);
+	}
 	loop_timer_start(workspace->soon, 0);
 	return 0;
 }
@@ -214,10 +240,11 @@ workspace_release(
 	workspace->done_argument = argument;
 	workspace->dispose = dispose;
 	if (workspace->away_done != NULL) {
-		/* It is on its way already; only who is told at the end is another. */
 		workspace->away_done(workspace->away_argument, &err);
 		workspace->away_done = NULL;
-		return;
+		/* It is on its way already; only who is told at the end is another. */
+		if (workspace->stage == WORKSPACE_RELEASING)
+			return;
 	}
 	workspace_stop_connecting(workspace);
 	workspace->stage = WORKSPACE_RELEASING;

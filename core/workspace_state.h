@@ -49,7 +49,8 @@ struct workspace {
 	char *known; /* a sandbox that we made earlier */
 	char *lost;  /* one that we made earlier and that is gone */
 	bool is_shared;
-	bool in_doubt; /* there may be a second sandbox of our label */
+	bool in_doubt;     /* there may be a second sandbox of our label */
+	bool made_nothing; /* the last connect failed, and nothing will come of it */
 	unsigned settle_looks;
 	struct loop_timer *settle;
 	bool reclaiming;
@@ -65,6 +66,7 @@ struct workspace {
 	void *done_argument;
 	/* while it is put away for now only */
 	enum driver_release away;
+	bool is_direct; /* by its id: it is not connected */
 	workspace_done_fn *away_done;
 	void *away_argument;
 };
@@ -95,7 +97,13 @@ void workspace_settle_expired(void *argument);
 void workspace_end_remnants(struct workspace *workspace);
 void workspace_forget_remnants(struct workspace *workspace);
 
-/* workspace_release.c: goes on with a release once nothing runs any more. */
+/* workspace_release.c */
+
+/* Goes on with a release once nothing runs any more. */
 void workspace_release_if_idle(struct workspace *workspace);
+/* Goes on with what was put away while it was not connected: its id is known, or it is connected now. */
+void workspace_go_away(struct workspace *workspace);
+/* It is not known, cannot be reached, or is not there. */
+void workspace_fail_away(struct workspace *workspace, const struct error *err);
 
 #endif

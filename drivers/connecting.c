@@ -92,6 +92,7 @@ connecting_aim(struct connecting *connect, const char *id)
 
 	memory_free(connect->id);
 	connect->id = copy;
+	connect->may_exist = true;
 }
 
 void
@@ -170,6 +171,8 @@ connecting_succeed(struct connecting *connect, const struct driver_connected *co
 void
 connecting_fail(struct connecting *connect, const struct error *err, const char *what)
 {
+	static const struct driver_connected nothing = { .nothing = true };
+	const struct driver_connected *found = connect->may_exist ? NULL : &nothing;
 	driver_connected_fn *done = connect->done;
 	void *argument = connect->argument;
 	struct error copy = *err;
@@ -177,5 +180,5 @@ connecting_fail(struct connecting *connect, const struct error *err, const char 
 	if (what != NULL)
 		error_wrap(&copy, "%s", what);
 	connecting_cancel(connect);
-	done(argument, NULL, &copy);
+	done(argument, found, &copy);
 }

@@ -53,6 +53,7 @@ struct connecting {
 	bool adopted;  /* id is from the list: it may be gone meanwhile */
 	bool in_doubt; /* a create was sent, and it is not known whether it worked */
 	bool created, started;
+	bool may_exist;                 /* what was found, or what a create may have made */
 	struct http_request *request;   /* NULL when there is none under way */
 	struct driver_operation *probe; /* the first command, likewise */
 	char *word;                     /* the sandbox's state that was seen last, or NULL */

@@ -132,6 +132,17 @@ daytona_release(struct driver_sandbox *sandbox, enum driver_release release, dri
 	loop_timer_start(sandbox->release_again, 0);
 }
 
+/* No more is needed for it than the id. */
+static void
+daytona_put_away(struct driver_sandbox *sandbox, const char *id, enum driver_release release,
+    driver_done_fn *done, void *argument)
+{
+	daytona_forget(sandbox);
+	sandbox->id = memory_text(id);
+	sandbox->is_attached = false;
+	daytona_release(sandbox, release, done, argument);
+}
+
 static struct driver_stream *
 daytona_start(struct driver_sandbox *sandbox, const struct driver_command *command,
     const struct driver_stream_events *events, void *argument)
@@ -198,6 +209,7 @@ const struct driver driver_daytona = {
 	.close = daytona_close,
 	.connect = daytona_connect,
 	.release = daytona_release,
+	.put_away = daytona_put_away,
 	.extend = daytona_extend,
 	.read = daytona_read,
 	.write = daytona_write,

@@ -306,6 +306,8 @@ created(void *argument, const struct http_answer *answer, const struct error *re
 	connect->request = NULL;
 	if (reason != NULL && answer->outcome == HTTP_REFUSED && answer->status < 500 &&
 	    answer->status != 409) {
+		/* Of an earlier create of this call nothing is known either way. */
+		connect->may_exist = connect->failure.code != ERROR_NONE;
 		connecting_fail(connect, reason, "create sandbox");
 		return;
 	}
@@ -343,6 +345,7 @@ create(struct connecting *connect)
 	connecting_aim(connect, name);
 	body = daytona_create_body(sandbox, name);
 	memory_free(name);
+	connect->may_exist = true;
 	connect->request = daytona_control_call(sandbox,
 	    &(struct daytona_call){
 		.method = "POST", .path = "/sandbox", .body = body, .timeout = SLOW_TIMEOUT },

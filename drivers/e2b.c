@@ -117,6 +117,17 @@ e2b_release(struct driver_sandbox *sandbox, enum driver_release release, driver_
 	loop_timer_start(sandbox->release_soon, 0);
 }
 
+/* No more is needed for it than the id. */
+static void
+e2b_put_away(struct driver_sandbox *sandbox, const char *id, enum driver_release release,
+    driver_done_fn *done, void *argument)
+{
+	e2b_forget(sandbox);
+	sandbox->id = memory_text(id);
+	sandbox->is_attached = false;
+	e2b_release(sandbox, release, done, argument);
+}
+
 static struct driver_sandbox *
 e2b_open(const struct driver_context *context, struct error *err)
 {
@@ -171,6 +182,7 @@ const struct driver driver_e2b = {
 	.close = e2b_close,
 	.connect = e2b_connect,
 	.release = e2b_release,
+	.put_away = e2b_put_away,
 	.extend = e2b_extend,
 	.read = e2b_read,
 	.write = e2b_write,

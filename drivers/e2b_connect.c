@@ -152,11 +152,12 @@ created(void *argument, const struct http_answer *answer, const struct error *re
 	connect->request = NULL;
 	if (reason != NULL) {
 		connect->in_doubt = true;
+		connect->may_exist = connect->may_exist || is_doubtful(answer);
 		if (!is_doubtful(answer) || !try_again(connect, connecting_list))
 			connecting_fail(connect, reason, "create sandbox");
 		return;
 	}
-	connect->created = true;
+	connect->created = connect->may_exist = true;
 	if (e2b_take_answer(connect->sandbox, answer, &err) == 0) {
 		begin_life(connect);
 		return;
@@ -208,6 +209,7 @@ resume(struct connecting *connect)
 {
 	char *id, *path;
 
+	connect->may_exist = true;
 	id = http_escape(connect->id);
 	path = memory_text_format("/sandboxes/%s/connect", id);
 	connect->request = e2b_control_call(connect->sandbox, "POST", path,

@@ -368,6 +368,15 @@ local_release(struct driver_sandbox *sandbox, enum driver_release release, drive
 	loop_timer_start(sandbox->finish, 0);
 }
 
+/* There is one in the directory of the workspace, and what does not run has stopped. */
+static void
+local_put_away(struct driver_sandbox *sandbox, const char *id, enum driver_release release,
+    driver_done_fn *done, void *argument)
+{
+	(void)id;
+	local_release(sandbox, release, done, argument);
+}
+
 static void
 begin_release(void *argument)
 {
@@ -454,6 +463,7 @@ const struct driver driver_local = {
 	.close = local_close,
 	.connect = local_connect,
 	.release = local_release,
+	.put_away = local_put_away,
 	.extend = local_extend,
 	.read = local_read,
 	.write = local_write,

@@ -147,6 +147,54 @@ stop_sandbox(struct driver_sandbox *sandbox)
 		.argument = sandbox });
 }
 
+/* What does not run is as good as stopped; else it is stopped by its session. */
+static void
+looked_up(void *argument, const struct http_answer *answer, const struct error *reason)
+{
+	struct driver_sandbox *sandbox = argument;
+	struct vercel_look found;
+	struct error err;
+
+	sandbox->releasing = NULL;
+	if (reason != NULL) {
+		err = *reason;
+		error_wrap(&err, "sandbox %.128s", sandbox->name);
+		report_released(sandbox, &err);
+	} else if (vercel_read_look(sandbox, answer, &found, &err) != 0) {
+		report_released(sandbox, &err);
+	} else {
+		sandbox->is_persistent = found.is_persistent;
+		if (found.state == VERCEL_RUNNING || found.state == VERCEL_PENDING) {
+			sandbox->session = memory_text(found.session);
+			loop_timer_start(sandbox->release_again, 0);
+		} else {
+			report_released(sandbox, NULL);
+		}
+		vercel_look_clear(&found);
+	}
+}
+
+/* Without resuming it. */
+static void
+look_up(struct driver_sandbox *sandbox)
+{
+	char *name, *path, *query;
+
+	name = http_escape(sandbox->name);
+	path = memory_text_format("/v2/sandboxes/%s", name);
+	query = memory_text_format("&projectId=%s", sandbox->credentials.project);
+	sandbox->releasing = vercel_start_call(sandbox, &(struct vercel_call){ .method = "GET",
+							    .path = path,
+							    .query = query,
+							    .repeat = HTTP_IDEMPOTENT,
+							    .timeout = RELEASE_TIMEOUT,
+							    .done = looked_up,
+							    .argument = sandbox });
+	memory_free(name);
+	memory_free(path);
+	memory_free(query);
+}
+
 static void
 begin_release(void *argument)
 {
@@ -155,7 +203,7 @@ begin_release(void *argument)
 	connecting_cancel(sandbox->connect);
 	others_cancel(&sandbox->others);
 	terminal_pool_drop_spares(&sandbox->terminals);
-	if (sandbox->release == DRIVER_KEEP || sandbox->session == NULL) {
+	if (sandbox->release == DRIVER_KEEP || sandbox->name == NULL) {
 		/* What is not asked for by now is not asked for at all: we are closed next. */
 		if (sandbox->operations != NULL && !sandbox->is_lost &&
 		    ++sandbox->release_attempts < CHORE_ATTEMPTS) {
@@ -168,6 +216,8 @@ begin_release(void *argument)
 	end_all(sandbox);
 	if (sandbox->release == DRIVER_DESTROY)
 		destroy_sandbox(sandbox);
+	else if (sandbox->session == NULL)
+		look_up(sandbox);
 	else
 		stop_sandbox(sandbox);
 }
@@ -183,6 +233,16 @@ vercel_release(struct driver_sandbox *sandbox, enum driver_release release, driv
 	sandbox->release_argument = argument;
 	sandbox->release_attempts = 0;
 	loop_timer_start(sandbox->release_again, 0);
+}
+
+/* No more is needed for it than the name, which is what connect told as the id. */
+static void
+vercel_put_away(struct driver_sandbox *sandbox, const char *id, enum driver_release release,
+    driver_done_fn *done, void *argument)
+{
+	vercel_forget(sandbox);
+	sandbox->name = memory_text(id);
+	vercel_release(sandbox, release, done, argument);
 }
 
 static struct driver_stream *
@@ -265,6 +325,7 @@ const struct driver driver_vercel = {
 	.close = vercel_close,
 	.connect = vercel_connect,
 	.release = vercel_release,
+	.put_away = vercel_put_away,
 	.extend = vercel_extend,
 	.read = vercel_read,
 	.write = vercel_write,

@@ -272,6 +272,8 @@ created(void *argument, const struct http_answer *answer, const struct error *re
 		own(connect)->creates = 0;
 		connecting_begin_later(connect, create, IMAGE_DELAY);
 	} else {
+		/* Of an earlier create of this call nothing is known either way. */
+		connect->may_exist = connect->failure.code != ERROR_NONE;
 		connecting_fail(connect, reason, "create sandbox");
 	}
 }
@@ -289,6 +291,7 @@ create(struct connecting *connect)
 		connecting_aim(connect, name);
 		memory_free(name);
 	}
+	connect->may_exist = true;
 	connect->request = vercel_start_call(
 	    sandbox, &(struct vercel_call){ .method = "POST",
 			 .path = vercel_create_path(sandbox),

@@ -144,7 +144,7 @@ listener_closed(void *argument, const struct error *err)
 	loop_stop(auth.loop);
 }
 
-static const struct peer_events events = { rules, listener_closed };
+static const struct peer_events events = { rules, listener_closed, NULL };
 
 static int
 enter(const struct process_user *user, struct error *err)

@@ -17,6 +17,7 @@
 #include "core/base/memory.h"
 #include "core/base/message.h"
 #include "core/base/number.h"
+#include "core/login.h"
 #include "gateway/cli.h"
 #include "gateway/cli_admin.h"
 #include "gateway/operation_table.h"
@@ -120,6 +121,21 @@ take_word(struct admin_words *words, char ***at, struct error *err)
 	return 0;
 }
 
+/* What can be no session or workspace is wrong usage, and not worth a question. */
+static int
+check_target(const struct admin_words *words, struct error *err)
+{
+	struct login login;
+	int64_t number;
+
+	if (words->command->verb == ADMIN_DISCONNECT &&
+	    number_parse(words->target, 1, INT64_MAX, &number, NULL) != 0)
+		return error_set(err, ERROR_INVALID, "%s is no number of a session", words->target);
+	if (words->command->state != NULL && login_parse(words->target, &login) != 0)
+		return error_set(err, ERROR_INVALID, "%s is no name of a workspace", words->target);
+	return 0;
+}
+
 static int
 parse_words(struct admin_words *words, char **at, struct error *err)
 {
@@ -138,7 +154,7 @@ parse_words(struct admin_words *words, char **at, struct error *err)
 	if (words->watch > 0 && words->command->fields == NULL)
 		return error_set(
 		    err, ERROR_INVALID, "admin %s cannot be watched", words->command->name);
-	return 0;
+	return words->target == NULL ? 0 : check_target(words, err);
 }
 
 static int
@@ -239,6 +255,8 @@ print_json(const struct admin_words *words, const struct cli_admin_answer *answe
 		object = json_object_new_object();
 		(void)json_object_object_add(
 		    object, words->command->list, json_object_get(answer->rows));
+		if (answer->end.note != NULL)
+			rpc_json_put_text(object, "note", answer->end.note);
 	}
 	(void)puts(json_object_to_json_string_ext(
 	    object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -277,7 +295,15 @@ print_people(const struct admin_words *words, const struct cli_admin_answer *ans
 	} else if (json_object_array_length(answer->rows) == 0) {
 		(void)printf("no %s\n", words->command->list);
 	} else {
+		if (words->command->verb == ADMIN_WORKSPACES)
+			cli_admin_show_dashes(answer->rows);
 		cli_show_table(&cli, words->command->fields, answer->rows);
+	}
+	if (words->command->fields != NULL && answer->end.note != NULL) {
+		(void)fflush(stdout);
+		(void)fputs("rws: ", stderr);
+		cli_put_text(stderr, answer->end.note, strlen(answer->end.note));
+		(void)fputc('\n', stderr);
 	}
 	if (words->watch > 0 && !isatty(STDOUT_FILENO))
 		(void)fputc('\n', stdout);
@@ -290,6 +316,7 @@ run(const struct admin_words *words, struct error *err)
 	int result;
 
 	answer.rows = json_object_new_array();
+	answer.index = json_object_new_object();
 	result = ask(words, &answer, err);
 	if (result == 0) {
 		if (words->command->verb != ADMIN_LOGINS)
@@ -301,6 +328,7 @@ run(const struct admin_words *words, struct error *err)
 		if (fflush(stdout) != 0)
 			result = error_system(err, errno, "write to stdout");
 	}
+	json_object_put(answer.index);
 	json_object_put(answer.rows);
 	admin_end_free(&answer.end);
 	return result;

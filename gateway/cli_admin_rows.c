@@ -26,6 +26,7 @@ static const struct operation_field status_fields[] = {
 	COLUMN("spares", OPERATION_NUMBER),
 	COLUMN("workers", OPERATION_NUMBER),
 	COLUMN("crashes", OPERATION_NUMBER),
+	COLUMN("gateway", OPERATION_TEXT),
 	{ .name = NULL },
 };
 
@@ -43,11 +44,13 @@ static const struct operation_field workspace_fields[] = {
 	COLUMN("driver", OPERATION_TEXT),
 	COLUMN("state", OPERATION_TEXT),
 	COLUMN("sandbox_id", OPERATION_BYTES),
+	COLUMN("origin", OPERATION_TEXT),
 	COLUMN("worker", OPERATION_NUMBER),
 	COLUMN("sessions", OPERATION_NUMBER),
 	COLUMN("commands", OPERATION_NUMBER),
 	COLUMN("since", OPERATION_NUMBER),
 	COLUMN("last_used", OPERATION_NUMBER),
+	COLUMN("gateway", OPERATION_TEXT),
 	{ .name = NULL },
 };
 
@@ -81,7 +84,7 @@ const struct cli_admin_command cli_admin_commands[] = {
 	{ "status", ADMIN_STATUS, NULL, NULL, status_fields, NULL, "How the gateway is" },
 	{ "logins", ADMIN_LOGINS, NULL, "logins", login_fields, NULL, "The logins it serves" },
 	{ "workspaces", ADMIN_WORKSPACES, NULL, "workspaces", workspace_fields, NULL,
-	    "The workspaces that have a worker" },
+	    "The workspaces that are on record or have a worker" },
 	{ "sessions", ADMIN_SESSIONS, NULL, "sessions", session_fields, NULL,
 	    "The connections, and with which key each logged in" },
 	{ "channels", ADMIN_CHANNELS, NULL, "channels", channel_fields, NULL,
@@ -90,16 +93,11 @@ const struct cli_admin_command cli_admin_commands[] = {
 	{ "start", ADMIN_START, "WORKSPACE", NULL, NULL, "running", "Start a sandbox" },
 	{ "stop", ADMIN_STOP, "WORKSPACE", NULL, NULL, "stopped", "Stop a sandbox" },
 	{ "destroy", ADMIN_DESTROY, "WORKSPACE", NULL, NULL, "destroyed", "Delete a sandbox" },
+	{ "forget", ADMIN_FORGET, "WORKSPACE", NULL, NULL, "forgotten",
+	    "Remove the record of a sandbox, which stays as it is" },
 	{ "reload", ADMIN_RELOAD, NULL, NULL, NULL, NULL, "Read the configuration again" },
 	{ "drain", ADMIN_DRAIN, NULL, NULL, NULL, NULL, "Go down once the sessions have ended" },
 	{ .name = NULL },
-};
-
-static const char *const sandbox_states[] = {
-	[SANDBOX_NONE] = "none",
-	[SANDBOX_STARTING] = "starting",
-	[SANDBOX_RUNNING] = "running",
-	[SANDBOX_RELEASING] = "releasing",
 };
 
 static const char *const channel_kinds[] = {
@@ -110,15 +108,6 @@ static const char *const channel_kinds[] = {
 	[CHANNEL_KIND_SCP] = "scp",
 	[CHANNEL_KIND_RWS] = "rws",
 };
-
-static const char no_answer[] = "no answer";
-
-static void
-put_optional(struct json_object *row, const char *name, const char *text)
-{
-	if (text != NULL)
-		rpc_json_put_bytes(row, name, text, strlen(text));
-}
 
 static int
 take_status(void *argument, struct message *message, struct error *err)
@@ -131,7 +120,7 @@ take_status(void *argument, struct message *message, struct error *err)
 		return -1;
 	row = json_object_new_object();
 	rpc_json_put_text(row, "version", status.version);
-	put_optional(row, "configuration", status.configuration);
+	cli_admin_put_optional(row, "configuration", status.configuration);
 	rpc_json_put_number(row, "pid", status.pid);
 	rpc_json_put_number(row, "since", status.since);
 	rpc_json_put_boolean(row, "draining", status.draining);
@@ -140,6 +129,7 @@ take_status(void *argument, struct message *message, struct error *err)
 	rpc_json_put_number(row, "spares", status.spares);
 	rpc_json_put_number(row, "workers", status.workers);
 	rpc_json_put_number(row, "crashes", status.crashes);
+	cli_admin_put_optional(row, "gateway", status.place);
 	(void)json_object_array_add(answer->rows, row);
 	admin_status_free(&status);
 	return 0;
@@ -166,37 +156,6 @@ take_login(void *argument, struct message *message, struct error *err)
 }
 
 static int
-take_workspace(void *argument, struct message *message, struct error *err)
-{
-	struct cli_admin_answer *answer = argument;
-	struct admin_workspace workspace;
-	struct json_object *row;
-	const char *instance;
-
-	if (admin_workspace_decode(message, &workspace, err) != 0)
-		return -1;
-	row = json_object_new_object();
-	instance = strchr(workspace.workspace, '+');
-	rpc_json_put_text(row, "workspace", workspace.workspace);
-	rpc_json_put_text(row, "login", workspace.login);
-	put_optional(row, "instance", instance == NULL ? NULL : instance + 1);
-	rpc_json_put_text(row, "driver", workspace.driver);
-	rpc_json_put_text(
-	    row, "state", workspace.answered ? sandbox_states[workspace.report.state] : no_answer);
-	put_optional(row, "sandbox_id", workspace.report.sandbox_id);
-	rpc_json_put_number(row, "worker", workspace.pid);
-	rpc_json_put_number(row, "sessions", workspace.sessions);
-	rpc_json_put_number(row, "since", workspace.since);
-	if (workspace.answered) {
-		rpc_json_put_number(row, "commands", workspace.report.commands);
-		rpc_json_put_number(row, "last_used", workspace.report.last_used);
-	}
-	(void)json_object_array_add(answer->rows, row);
-	admin_workspace_free(&workspace);
-	return 0;
-}
-
-static int
 take_session(void *argument, struct message *message, struct error *err)
 {
 	struct cli_admin_answer *answer = argument;
@@ -208,11 +167,11 @@ take_session(void *argument, struct message *message, struct error *err)
 	row = json_object_new_object();
 	rpc_json_put_number(row, "session", (int64_t)session.connection);
 	rpc_json_put_number(row, "pid", session.pid);
-	put_optional(row, "workspace", session.workspace);
+	cli_admin_put_optional(row, "workspace", session.workspace);
 	rpc_json_put_text(row, "state",
 	    session.answered            ? "open"
 	    : session.workspace == NULL ? "logging in"
-					: no_answer);
+					: CLI_ADMIN_NO_ANSWER);
 	rpc_json_put_text(row, "address", session.address);
 	rpc_json_put_number(row, "port", session.port);
 	rpc_json_put_number(row, "since", session.since);
@@ -221,7 +180,7 @@ take_session(void *argument, struct message *message, struct error *err)
 		rpc_json_put_number(row, "bytes_out", (int64_t)session.bytes_out);
 		rpc_json_put_number(row, "channels", session.channels);
 	}
-	put_optional(row, "key", session.key);
+	cli_admin_put_optional(row, "key", session.key);
 	(void)json_object_array_add(answer->rows, row);
 	admin_session_free(&session);
 	return 0;
@@ -239,8 +198,8 @@ take_channel(void *argument, struct message *message, struct error *err)
 	row = json_object_new_object();
 	rpc_json_put_number(row, "session", (int64_t)channel.connection);
 	rpc_json_put_text(row, "workspace", channel.workspace);
-	rpc_json_put_text(
-	    row, "kind", channel.answered ? channel_kinds[channel.channel.kind] : no_answer);
+	rpc_json_put_text(row, "kind",
+	    channel.answered ? channel_kinds[channel.channel.kind] : CLI_ADMIN_NO_ANSWER);
 	if (channel.answered) {
 		rpc_json_put_number(row, "channel", channel.channel.number);
 		rpc_json_put_boolean(row, "pty", channel.channel.pty);
@@ -267,7 +226,8 @@ take_end(void *argument, struct message *message, struct error *err)
 static const struct peer_rule rules[] = {
 	{ MESSAGE_ADMIN_STATUS, "ADMIN_STATUS", 1, take_status },
 	{ MESSAGE_ADMIN_LOGIN, "ADMIN_LOGIN", 1, take_login },
-	{ MESSAGE_ADMIN_WORKSPACE, "ADMIN_WORKSPACE", 1, take_workspace },
+	{ MESSAGE_ADMIN_WORKSPACE, "ADMIN_WORKSPACE", 1, cli_admin_take_workspace },
+	{ MESSAGE_ADMIN_RECORD, "ADMIN_RECORD", 1, cli_admin_take_record },
 	{ MESSAGE_ADMIN_SESSION, "ADMIN_SESSION", 1, take_session },
 	{ MESSAGE_ADMIN_CHANNEL, "ADMIN_CHANNEL", 1, take_channel },
 	{ MESSAGE_ADMIN_END, "ADMIN_END", 1, take_end },
@@ -282,7 +242,14 @@ closed(void *argument, const struct error *err)
 	(void)err;
 }
 
-const struct peer_events cli_admin_events = { rules, closed };
+const struct peer_events cli_admin_events = { rules, closed, NULL };
+
+void
+cli_admin_put_optional(struct json_object *row, const char *name, const char *text)
+{
+	if (text != NULL)
+		rpc_json_put_bytes(row, name, text, strlen(text));
+}
 
 static int
 compare_numbers(struct json_object *first, struct json_object *second, const char *name)

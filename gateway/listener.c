@@ -271,6 +271,7 @@ listener_reload(struct listener *self, struct error *err)
 	(void)listener_configure_auth(self);
 	listener_drop_spares(self);
 	listener_fill_spares(self);
+	listener_audit_records(self);
 	log_info("reloaded: new connections and workspaces use the new configuration");
 	return 0;
 }
@@ -427,7 +428,7 @@ enter(struct listener *self, struct error *err)
 	    watch_signals(self, err) != 0 || listener_admin_open(self, err) != 0 ||
 	    open_sockets(self, err) != 0)
 		return -1;
-	if (listener_start_records(self, err) != 0)
+	if (listener_start_records(self, err) != 0 || listener_await_records(self, err) != 0)
 		return -1;
 	return listener_start_auth(self, err);
 }
@@ -437,6 +438,8 @@ leave(struct listener *self)
 {
 	close_sockets(self);
 	listener_admin_close(self);
+	listener_audit_free(self);
+	memory_free(self->place);
 	loop_timer_free(self->drain);
 	loop_timer_free(self->accept_again);
 	loop_timer_free(self->auth_again);

@@ -17,6 +17,12 @@ struct conf *listener_load_conf(const char *path, char *const *overrides, struct
  */
 int listener_check_conf(const struct conf *conf, struct error *err);
 
+/*
+ * For rwsd -t: can the database of the records be used? Asks it, and changes nothing. -1 with err when it
+ * cannot before somebody has seen to it, 1 with err when it merely does not answer.
+ */
+int listener_check_records(const struct conf *conf, struct error *err);
+
 /* The entries of a list option as one new text with commas, or NULL: how libssh wants algorithms. */
 char *listener_join_list(const struct settings *settings, const char *name);
 

@@ -35,6 +35,8 @@
 #define DISCONNECT_WAIT 5000
 /* ms for a provider: longer than what a workspace gives it. */
 #define ACT_WAIT 300000
+/* ms for the records. */
+#define FORGET_WAIT 15000
 /* ms without accepting when that failed: the connection stays in the queue. */
 #define ACCEPT_PAUSE 500
 
@@ -60,6 +62,7 @@ static const struct {
 	[ADMIN_START] = { "start", admin_act_workspace, ACT_WAIT, admin_act_give_up },
 	[ADMIN_STOP] = { "stop", admin_act_workspace, ACT_WAIT, admin_act_give_up },
 	[ADMIN_DESTROY] = { "destroy", admin_act_workspace, ACT_WAIT, admin_act_give_up },
+	[ADMIN_FORGET] = { "forget", admin_records_forget, FORGET_WAIT, admin_act_give_up },
 };
 
 void
@@ -113,8 +116,9 @@ admin_client_end(struct admin_client *client, const struct error *failure, const
 void
 admin_client_end_list(struct admin_client *client)
 {
-	if (client->awaited == NULL && client->stage == ADMIN_STAGE_ASKED)
-		admin_client_end(client, NULL, NULL, NULL);
+	if (client->awaited == NULL && client->question == NULL && !client->paused &&
+	    client->stage == ADMIN_STAGE_ASKED)
+		admin_client_end(client, NULL, NULL, client->note);
 }
 
 static void
@@ -132,6 +136,7 @@ free_client(struct admin_client *client)
 		client->awaited = awaited->next;
 		memory_free(awaited);
 	}
+	admin_records_free(client);
 	loop_timer_free(client->deadline);
 	peer_free(client->peer);
 	memory_free(client);
@@ -142,7 +147,7 @@ deadline_expired(void *argument)
 {
 	struct admin_client *client = argument;
 
-	if (client->stage == ADMIN_STAGE_ASKED) {
+	if (client->stage == ADMIN_STAGE_ASKED && !client->paused) {
 		loop_timer_start(client->deadline, CLOSE_WAIT);
 		actions[client->verb].expired(client);
 	} else {
@@ -181,6 +186,7 @@ static const struct peer_rule rules[] = {
 	{ MESSAGE_ADMIN_WORKSPACE, "ADMIN_WORKSPACE", 0, NULL },
 	{ MESSAGE_ADMIN_SESSION, "ADMIN_SESSION", 0, NULL },
 	{ MESSAGE_ADMIN_CHANNEL, "ADMIN_CHANNEL", 0, NULL },
+	{ MESSAGE_ADMIN_RECORD, "ADMIN_RECORD", 0, NULL },
 	{ MESSAGE_ADMIN_END, "ADMIN_END", 0, NULL },
 	{ 0, NULL, 0, NULL },
 };
@@ -196,7 +202,13 @@ client_closed(void *argument, const struct error *err)
 	free_client(client);
 }
 
-static const struct peer_events events = { rules, client_closed };
+static void
+client_drained(void *argument)
+{
+	admin_records_go_on(argument);
+}
+
+static const struct peer_events events = { rules, client_closed, client_drained };
 
 static int
 check_credentials(int fd, uid_t *user, struct error *err)

@@ -2,7 +2,8 @@
 /*
  * The listener's side of rws admin: a Unix socket on which root and the listener's own user ask what
  * goes on and have it changed. listener_admin.c has the socket and the life of a request,
- * listener_admin_list.c the lists, listener_admin_act.c what changes something.
+ * listener_admin_list.c the lists, listener_admin_records.c what of them and of changes is the records',
+ * listener_admin_act.c what changes something.
  */
 #ifndef GATEWAY_LISTENER_ADMIN_H
 #define GATEWAY_LISTENER_ADMIN_H

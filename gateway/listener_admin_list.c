@@ -36,6 +36,7 @@ admin_list_status(struct admin_client *client, const char *target)
 	status.starting = listener->starting;
 	status.spares = listener->spares;
 	status.crashes = listener->crashes;
+	status.place = listener->place == NULL ? NULL : memory_text(listener->place);
 	for (worker = listener->workers; worker != NULL; worker = worker->next)
 		status.workers++;
 	admin_status_encode(&message, &status);
@@ -123,6 +124,7 @@ admin_list_workspaces(struct admin_client *client, const char *target)
 		else
 			send_workspace(client, worker, NULL);
 	}
+	admin_records_list(client);
 	admin_client_end_list(client);
 }
 
@@ -254,5 +256,6 @@ admin_list_without(struct admin_client *client)
 			tell_session(client, awaited->session, NULL);
 		(void)admin_client_stop_awaiting(client, awaited->session, awaited->worker);
 	}
+	admin_records_give_up(client);
 	admin_client_end_list(client);
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "core/admin_protocol.h"
+#include "core/record_list.h"
 #include "gateway/listener_admin.h"
 
 struct loop_timer;
@@ -42,6 +43,12 @@ struct admin_client {
 	enum admin_verb verb;
 	struct awaited *awaited;
 	bool killed; /* the session that was to end did not by itself */
+	/* of a list of workspaces, and of a record to be forgotten */
+	struct records_question *question;
+	struct record_entry
+	    last;    /* of the page that it has yet to read: its login, instance and place */
+	bool paused; /* there are more, and it does not read */
+	char *note;  /* for the end of a list, or NULL */
 };
 
 struct admin {
@@ -75,6 +82,15 @@ void admin_list_logins(struct admin_client *client, const char *target);
 void admin_list_workspaces(struct admin_client *client, const char *target);
 void admin_list_sessions(struct admin_client *client, const char *target); /* and channels */
 void admin_list_without(struct admin_client *client);
+
+/* listener_admin_records.c: what is recorded, beside the workers. */
+void admin_records_list(struct admin_client *client);
+/* They have not answered in time: the list goes without. */
+void admin_records_give_up(struct admin_client *client);
+/* It has read what it was sent. */
+void admin_records_go_on(struct admin_client *client);
+void admin_records_free(struct admin_client *client);
+void admin_records_forget(struct admin_client *client, const char *target);
 
 /* listener_admin_act.c: the same. */
 void admin_act_reload(struct admin_client *client, const char *target);

@@ -100,7 +100,7 @@ auth_closed(void *argument, const struct error *err)
 	hold_questions(listener, true);
 }
 
-static const struct peer_events auth_events = { auth_rules, auth_closed };
+static const struct peer_events auth_events = { auth_rules, auth_closed, NULL };
 
 int
 listener_configure_auth(struct listener *listener)

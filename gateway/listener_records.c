@@ -20,11 +20,14 @@
 #include "core/base/option.h"
 #include "core/base/peer.h"
 #include "core/driver.h"
+#include "core/record_list.h"
 #include "core/record_protocol.h"
 #include "gateway/listener_state.h"
 
 /* ms from the start of one records process to that of the next. */
 #define RECORDS_LIFE_MIN 2000
+/* ms for the records' first word: longer than they give the database to answer. */
+#define STATE_WAIT 30000
 
 static int
 take_orphan(void *argument, struct message *message, struct error *err)
@@ -40,12 +43,45 @@ take_orphan(void *argument, struct message *message, struct error *err)
 	return 0;
 }
 
+static int
+take_state(void *argument, struct message *message, struct error *err)
+{
+	struct listener *listener = argument;
+	struct records_state state;
+
+	if (records_state_decode(message, &state, err) != 0)
+		return -1;
+	listener->records_told = true;
+	listener->records_failure = state.failure;
+	memory_free(listener->place);
+	listener->place = state.place;
+	state.place = NULL;
+	records_state_free(&state);
+	if (listener->audit == NULL)
+		listener_audit_records(listener);
+	return 0;
+}
+
 static const struct peer_rule records_rules[] = {
+	{ MESSAGE_RECORDS_STATE, "RECORDS_STATE", 1, take_state },
 	{ MESSAGE_RECORDS_ORPHAN, "RECORDS_ORPHAN", 1, take_orphan },
+	{ MESSAGE_RECORDS_PAGE, "RECORDS_PAGE", 1, listener_take_page },
+	{ MESSAGE_RECORDS_FORGOTTEN, "RECORDS_FORGOTTEN", 1, listener_take_forgotten },
+	{ MESSAGE_RECORDS_LIST, "RECORDS_LIST", 0, NULL },
+	{ MESSAGE_RECORDS_FORGET, "RECORDS_FORGET", 0, NULL },
 	{ MESSAGE_RECORDS_CONFIGURE, "RECORDS_CONFIGURE", 0, NULL },
 	{ MESSAGE_RECORDS_ATTACH, "RECORDS_ATTACH", 0, NULL },
 	{ 0, NULL, 0, NULL },
 };
+
+static void
+lose_records(struct listener *listener)
+{
+	peer_free(listener->records);
+	listener->records = NULL;
+	listener->records_told = false;
+	listener_fail_questions(listener);
+}
 
 static void
 records_closed(void *argument, const struct error *err)
@@ -56,11 +92,10 @@ records_closed(void *argument, const struct error *err)
 		log_debug("records: %s", err->message);
 	else
 		log_error("records: %s", err->message);
-	peer_free(listener->records);
-	listener->records = NULL;
+	lose_records(listener);
 }
 
-static const struct peer_events records_events = { records_rules, records_closed };
+static const struct peer_events records_events = { records_rules, records_closed, NULL };
 
 /* A new one each time the gateway starts: what an earlier run left behind is not ours. */
 static int
@@ -146,6 +181,30 @@ listener_start_records(struct listener *listener, struct error *err)
 	return 0;
 }
 
+int
+listener_await_records(struct listener *listener, struct error *err)
+{
+	const struct error *failure = &listener->records_failure;
+
+	if (peer_wait(listener->records, STATE_WAIT, err) != 0)
+		return error_wrap(err, "the records process");
+	if (failure->code == ERROR_UNAVAILABLE) {
+		log_warning("the database of the records does not answer: until it does, who needs "
+			    "a sandbox that is not in use here is refused");
+		return 0;
+	}
+	if (failure->code == ERROR_NONE)
+		return 0;
+	*err = *failure;
+	return error_wrap(err, "the records cannot be used");
+}
+
+bool
+listener_is_place(const struct listener *listener, const char *place)
+{
+	return listener->place != NULL && strcmp(listener->place, place) == 0;
+}
+
 static void
 send_attach(struct worker_entry *worker, const struct settings *settings, int fd)
 {
@@ -209,8 +268,7 @@ listener_records_exited(struct listener *listener, pid_t pid)
 	if (pid != listener->records_pid)
 		return false;
 	listener->records_pid = -1;
-	peer_free(listener->records);
-	listener->records = NULL;
+	lose_records(listener);
 	if (listener->draining)
 		return true;
 	listener->crashes++;

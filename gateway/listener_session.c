@@ -112,7 +112,7 @@ session_closed(void *argument, const struct error *err)
 	lose_session(session);
 }
 
-static const struct peer_events session_events = { session_rules, session_closed };
+static const struct peer_events session_events = { session_rules, session_closed, NULL };
 
 static void
 count(struct listener *listener, const struct session_entry *session, int change)

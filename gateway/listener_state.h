@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the files of the listener share: listener.c (life, sockets, signals), listener_session.c,
- * listener_worker.c, listener_auth.c and listener_records.c (the processes it starts, a file for each
- * kind), and those of listener_admin.h.
+ * listener_worker.c, listener_auth.c and listener_records*.c (the processes it starts, a file for each
+ * kind), listener_audit.c, and those of listener_admin.h.
  */
 #ifndef GATEWAY_LISTENER_STATE_H
 #define GATEWAY_LISTENER_STATE_H
@@ -12,16 +12,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/base/error.h"
 #include "core/base/process.h"
 #include "core/protocol.h"
 
 struct admin;
+struct audit;
 struct conf;
-struct error;
 struct loop;
 struct loop_timer;
 struct loop_watch;
+struct message;
 struct peer;
+struct record_entry;
+struct records_forgotten;
+struct records_page;
+struct records_question;
 
 #define LISTEN_MAX 16
 #define ADDRESS_TEXT_MAX 64
@@ -97,6 +103,12 @@ struct listener {
 
 	pid_t records_pid;
 	struct peer *records;
+	char *place; /* names this gateway in the records; NULL until they have said it */
+	struct error records_failure; /* of the database, when they began; NONE when it is there */
+	bool records_told;            /* that, by the records process that runs now */
+	struct records_question *questions; /* that it has yet to answer */
+	uint32_t last_question;
+	struct audit *audit;
 	int64_t records_started; /* loop_now */
 	struct loop_timer *records_again;
 	struct admin *admin; /* listener_admin.c */
@@ -153,6 +165,42 @@ int listener_start_records(struct listener *listener, struct error *err);
 /* Gives a worker its way to the records. */
 void listener_record_worker(struct worker_entry *worker);
 bool listener_records_exited(struct listener *listener, pid_t pid);
+/*
+ * At the start: waits for the first word of the records process. -1 when the database cannot be used
+ * before somebody has seen to it; one that is merely away is warned of.
+ */
+int listener_await_records(struct listener *listener, struct error *err);
+/* Is that this gateway's name in the records? */
+bool listener_is_place(const struct listener *listener, const char *place);
+
+/* listener_records_ask.c: questions to the records. Answers never come from within the call. */
+
+/* page is NULL with err when the records did not answer. Of a question there is one answer. */
+typedef void records_page_fn(
+    void *argument, const struct records_page *page, const struct error *err);
+/* What comes after this entry, NULL for the start. NULL with err when nobody can be asked. */
+struct records_question *listener_list_records(struct listener *listener,
+    const struct record_entry *after, records_page_fn *done, void *argument, struct error *err);
+typedef void records_forgotten_fn(
+    void *argument, const struct records_forgotten *forgotten, const struct error *err);
+struct records_question *listener_forget_record(struct listener *listener, const char *login,
+    const char *instance, records_forgotten_fn *done, void *argument, struct error *err);
+/* Its answer does not come any more; accepts NULL. */
+void records_question_cancel(struct records_question *question);
+/* The records process is gone: all who wait for an answer are told. */
+void listener_fail_questions(struct listener *listener);
+/* Messages of the records process; the listener is the argument. */
+int listener_take_page(void *argument, struct message *message, struct error *err);
+int listener_take_forgotten(void *argument, struct message *message, struct error *err);
+/* The name of the workspace of this record; new. */
+char *listener_workspace_name(const char *login, const char *instance);
+
+/*
+ * listener_audit.c: says in the log, once at the start and at each reload, which sandboxes are on record
+ * whose login is not configured.
+ */
+void listener_audit_records(struct listener *listener);
+void listener_audit_free(struct listener *listener);
 
 /* listener.c: after a session or worker has gone, while draining. */
 void listener_check_drained(struct listener *self);

@@ -81,7 +81,7 @@ worker_closed(void *argument, const struct error *err)
 	worker->peer = NULL;
 }
 
-static const struct peer_events worker_events = { worker_rules, worker_closed };
+static const struct peer_events worker_events = { worker_rules, worker_closed, NULL };
 
 /* The directory of a workspace's own: 0700, of the user the worker becomes. */
 static int
@@ -377,8 +377,7 @@ listener_reclaim(struct listener *listener, const char *login, const char *insta
 	struct error err;
 	char *workspace;
 
-	workspace = memory_text_format(
-	    "%s%s%s", login, instance[0] == '\0' || instance[0] == '=' ? "" : "+", instance);
+	workspace = listener_workspace_name(login, instance);
 	if (listener_find_worker(listener, workspace) != NULL ||
 	    conf_login_find(listener->conf, login) < 0)
 		goto out;

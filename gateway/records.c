@@ -6,13 +6,14 @@
  * parsed, and because calls that wait for a database would hold up a worker's channels; here they hold
  * up nothing but other questions about records.
  *
- * Started by: the listener, before the first worker, and again when it ended.
+ * Started by: the listener, before the first worker, and again when it ended; and by rwsd -t, for a look at
+ *	the database that changes nothing.
  * User and rights: the configured user; with SQLite it may open files of the records' own directory and
  *	nothing else, with PostgreSQL it may connect.
  * Descriptors: 0 and 1 /dev/null, 2 the log, 3 the listener; the records' directory; a socket to each worker.
  * Secrets: the password in state_database.
  * Reaches: STATE/records; the database's host.
- * Messages: core/record_protocol.h. A worker's socket is bound to one workspace by the listener.
+ * Messages: core/record_protocol.h and core/record_list.h. A worker's socket is bound to one workspace by the listener.
  * Ends: when the listener and all workers are gone, after their leases are given back.
  */
 #include <errno.h>
@@ -33,6 +34,7 @@
 #include "core/base/message.h"
 #include "core/base/peer.h"
 #include "core/base/process.h"
+#include "core/record_list.h"
 #include "core/record_protocol.h"
 #include "gateway/records_client.h"
 #include "gateway/records_database.h"
@@ -40,6 +42,8 @@
 
 /* ms between attempts to write what could not be written. */
 #define FLUSH_PERIOD 1000
+/* ms for the reason of our end to reach the listener. */
+#define LAST_WAIT 2000
 #define PLACE_BYTES 8
 #define PLACE_LENGTH (2 * PLACE_BYTES)
 
@@ -170,14 +174,56 @@ confine(bool network, struct error *err)
 	return confine_enter(&rights, err);
 }
 
+/* May be called when nothing works: then it is the reason that is told. */
+static void
+tell_state(const struct error *failure)
+{
+	struct records_state told = { 0 };
+	struct message message;
+
+	if (failure != NULL)
+		told.failure = *failure;
+	told.place = state.place[0] == '\0' ? NULL : memory_text(state.place);
+	records_state_encode(&message, &told);
+	records_state_free(&told);
+	peer_send(state.listener, &message);
+}
+
+static int
+enter_directory(const struct records_configure *configure, struct error *err)
+{
+	if (fchdir(configure->directory) != 0)
+		return error_system(err, errno, "enter the directory of the records");
+	return confine(configure->database != NULL, err);
+}
+
+/* Says whether the database can be used, makes none, and ends with the listener. */
+static void
+check(const struct records_configure *configure)
+{
+	struct error err;
+	int result;
+
+	result = enter_directory(configure, &err);
+	/* One that has yet to be made is not made now. */
+	if (result == 0 && configure->database == NULL && access(DATABASE_FILE, F_OK) != 0 &&
+	    errno == ENOENT) {
+		tell_state(NULL);
+		return;
+	}
+	if (result == 0) {
+		state.database = database_open(configure->database, 0);
+		result = database_check(state.database, &err);
+	}
+	tell_state(result == 0 ? NULL : &err);
+}
+
 static int
 configure(const struct records_configure *configure, struct error *err)
 {
 	char *holder;
 
-	if (fchdir(configure->directory) != 0)
-		return error_system(err, errno, "enter the directory of the records");
-	if (confine(configure->database != NULL, err) != 0 || read_place(err) != 0)
+	if (enter_directory(configure, err) != 0 || read_place(err) != 0)
 		return -1;
 	state.database = database_open(configure->database, 0);
 	holder = memory_text_format("%s/%s", state.place, configure->run);
@@ -188,6 +234,10 @@ configure(const struct records_configure *configure, struct error *err)
 		return -1;
 	loop_timer_start(state.renewal, STORE_RENEWAL);
 	loop_timer_start(state.flush, FLUSH_PERIOD);
+	if (database_reach(state.database, err) != 0)
+		tell_state(err);
+	else
+		tell_state(NULL);
 	return 0;
 }
 
@@ -200,11 +250,19 @@ take_configure(void *argument, struct message *message, struct error *err)
 	(void)argument;
 	if (records_configure_decode(message, &received, err) != 0)
 		return -1;
-	result = configure(&received, err);
+	result = 0;
+	if (received.check)
+		check(&received);
+	else
+		result = configure(&received, err);
 	descriptor_close(&received.directory);
-	records_configure_free(&received);
-	if (result == 0)
+	if (result != 0) {
+		tell_state(err);
+		(void)peer_flush(state.listener, LAST_WAIT, NULL);
+	} else if (!received.check) {
 		peer_set_state(state.listener, RECORDS_SERVING);
+	}
+	records_configure_free(&received);
 	return result;
 }
 
@@ -220,10 +278,63 @@ take_attach(void *argument, struct message *message, struct error *err)
 	return 0;
 }
 
+static int
+take_list(void *argument, struct message *message, struct error *err)
+{
+	struct records_page page = { 0 };
+	struct records_list list;
+	struct store_key after;
+	struct message answer;
+
+	(void)argument;
+	if (records_list_decode(message, &list, err) != 0)
+		return -1;
+	after.login = list.login;
+	after.instance = list.instance;
+	after.place = list.place;
+	page.id = list.id;
+	if (store_list(state.store, &after, &page, &page.failure) == 0)
+		error_clear(&page.failure);
+	records_page_encode(&answer, &page);
+	peer_send(state.listener, &answer);
+	records_page_free(&page);
+	records_list_free(&list);
+	return 0;
+}
+
+static int
+take_forget(void *argument, struct message *message, struct error *err)
+{
+	struct records_forgotten forgotten = { 0 };
+	struct records_forget forget;
+	struct store_key key;
+	struct message answer;
+
+	(void)argument;
+	if (records_forget_decode(message, &forget, err) != 0)
+		return -1;
+	key.login = forget.login;
+	key.instance = forget.instance;
+	key.place = state.place;
+	forgotten.id = forget.id;
+	if (store_forget(state.store, &key, &forgotten.sandbox, &forgotten.failure) == 0)
+		error_clear(&forgotten.failure);
+	records_forgotten_encode(&answer, &forgotten);
+	peer_send(state.listener, &answer);
+	records_forgotten_free(&forgotten);
+	records_forget_free(&forget);
+	return 0;
+}
+
 static const struct peer_rule rules[] = {
 	{ MESSAGE_RECORDS_CONFIGURE, "RECORDS_CONFIGURE", RECORDS_EMPTY, take_configure },
 	{ MESSAGE_RECORDS_ATTACH, "RECORDS_ATTACH", RECORDS_SERVING, take_attach },
+	{ MESSAGE_RECORDS_LIST, "RECORDS_LIST", RECORDS_SERVING, take_list },
+	{ MESSAGE_RECORDS_FORGET, "RECORDS_FORGET", RECORDS_SERVING, take_forget },
 	{ MESSAGE_RECORDS_ORPHAN, "RECORDS_ORPHAN", 0, NULL },
+	{ MESSAGE_RECORDS_STATE, "RECORDS_STATE", 0, NULL },
+	{ MESSAGE_RECORDS_PAGE, "RECORDS_PAGE", 0, NULL },
+	{ MESSAGE_RECORDS_FORGOTTEN, "RECORDS_FORGOTTEN", 0, NULL },
 	{ 0, NULL, 0, NULL },
 };
 
@@ -238,7 +349,7 @@ listener_closed(void *argument, const struct error *err)
 	end_if_done();
 }
 
-static const struct peer_events events = { rules, listener_closed };
+static const struct peer_events events = { rules, listener_closed, NULL };
 
 static int
 run(struct error *err)

@@ -47,12 +47,18 @@ struct client {
 	enum record_outcome outcome;
 };
 
+/* What the rules do not allow, and what is not there, is no failure of ours. */
 static void
 log_failure(const struct client *client, const char *what, const struct error *err)
 {
-	log_error("%s of %s%s%s: %s", what, client->key.login,
-	    client->key.instance[0] == '\0' || client->key.instance[0] == '=' ? "" : "+",
-	    client->key.instance, err->message);
+	const char *instance = client->key.instance;
+	const char *sign = instance[0] == '\0' || instance[0] == '=' ? "" : "+";
+
+	if (err->code == ERROR_DENIED || err->code == ERROR_NOT_FOUND)
+		log_info("%s of %s%s%s: %s", what, client->key.login, sign, instance, err->message);
+	else
+		log_error(
+		    "%s of %s%s%s: %s", what, client->key.login, sign, instance, err->message);
 }
 
 static struct store_request
@@ -159,7 +165,7 @@ write_one(struct client *client, enum pending what, struct error *err)
 	return store_leave(store, &client->key, err);
 }
 
-/* Returns whether everything is written. */
+/* Returns whether everything is written. What cannot be written now is, whatever the reason, kept. */
 static bool
 flush(struct client *client)
 {
@@ -170,7 +176,7 @@ flush(struct client *client)
 		if ((client->pending & what) == 0)
 			continue;
 		if (write_one(client, (enum pending)what, &err) != 0) {
-			if (err.code == ERROR_UNAVAILABLE)
+			if (err.code != ERROR_EXISTS)
 				return false;
 			log_failure(client, "record", &err);
 		}
@@ -313,7 +319,7 @@ worker_closed(void *argument, const struct error *err)
 	clients->gone();
 }
 
-static const struct peer_events events = { rules, worker_closed };
+static const struct peer_events events = { rules, worker_closed, NULL };
 
 void
 client_open(struct clients *clients, struct records_attach *attach)

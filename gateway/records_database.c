@@ -174,6 +174,28 @@ judge(struct database *database, int result, const struct error *reason, struct 
 }
 
 int
+database_reach(struct database *database, struct error *err)
+{
+	bool fresh;
+
+	return reach(database, &fresh, err);
+}
+
+int
+database_check(struct database *database, struct error *err)
+{
+	bool fresh;
+	int result;
+
+	if (database->engine->reach(database->connection, &fresh, err) != 0)
+		return -1;
+	database->migrating = true;
+	result = records_schema_check(database, database->engine->find_tables, err);
+	database->migrating = false;
+	return result;
+}
+
+int
 database_begin(struct database *database, const char *lock, struct error *err)
 {
 	struct error reason;

@@ -19,6 +19,9 @@ struct error;
 /* ms */
 #define DATABASE_WAIT 5000
 
+/* SQLite's, in the current directory. */
+#define DATABASE_FILE "records.db"
+
 /* A parameter: text, NULL included, or a number. */
 struct database_value {
 	bool is_number;
@@ -44,7 +47,10 @@ struct database_engine {
 	/* Makes the object; connects nothing yet. */
 	void *(*open)(const char *place);
 	void (*close)(void *connection);
-	/* Reaches the database. *fresh: this is another connection than before. */
+	/*
+	 * Reaches the database. *fresh: this is another connection than before. INVALID when it will
+	 * not be reached before somebody has seen to it.
+	 */
 	int (*reach)(void *connection, bool *fresh, struct error *err);
 	/*
 	 * Begins a transaction in which nobody else, of any gateway, is who took the same lock. It
@@ -55,6 +61,8 @@ struct database_engine {
 	int (*run)(void *connection, const char *statement, const struct database_value *values,
 	    size_t count, struct database_result *result, size_t *changed, struct error *err);
 	bool is_shared; /* other gateways may use the same database */
+	/* A statement that counts tables of the name rwsd_schema. */
+	const char *find_tables;
 };
 
 extern const struct database_engine database_sqlite, database_postgres;
@@ -68,6 +76,11 @@ struct database *database_open(const char *place, int64_t version);
 void database_close(struct database *database); /* accepts NULL */
 
 bool database_is_shared(const struct database *database);
+
+/* Reaches it now, the tables brought up to date; INVALID as for an engine's reach. */
+int database_reach(struct database *database, struct error *err);
+/* The same, but with the tables as they are, if there are any: whether they could be brought up to date. */
+int database_check(struct database *database, struct error *err);
 
 /* The database's own clock, in ms since 1970: the one that all gateways agree about. */
 int database_now(struct database *database, int64_t *now, struct error *err);
@@ -90,5 +103,7 @@ int database_change(struct database *database, const char *statement,
  * Called for each new connection. INVALID for a database that is newer than that.
  */
 int records_schema_migrate(struct database *database, int64_t last, struct error *err);
+/* records_schema.c: INVALID as above; changes nothing. */
+int records_schema_check(struct database *database, const char *find_tables, struct error *err);
 
 #endif

@@ -231,12 +231,53 @@ set_limits(struct postgres_connection *connection, struct error *err)
 	return 0;
 }
 
+/* A list of numbers, one for each host. */
+static bool
+is_port(const char *text)
+{
+	return text[strspn(text, "0123456789,")] == '\0';
+}
+
+/*
+ * Is the URL one? What libpq says of it quotes it, and so may show the password: of that only what stands
+ * before the quotation is passed on. A password with a "/" or "@" in it comes out as a port.
+ */
+static int
+check_place(const struct postgres_connection *connection, struct error *err)
+{
+	const PQconninfoOption *option;
+	PQconninfoOption *options;
+	char *complaint;
+	int result;
+
+	complaint = NULL;
+	options = PQconninfoParse(connection->place, &complaint);
+	if (options == NULL) {
+		error_set(err, ERROR_INVALID, "the URL cannot be read: %.*s",
+		    complaint == NULL ? 0 : (int)strcspn(complaint, ":\"\n"),
+		    complaint == NULL ? "" : complaint);
+		PQfreemem(complaint);
+		return -1;
+	}
+	result = 0;
+	for (option = options; option->keyword != NULL; option++)
+		if (strcmp(option->keyword, "port") == 0 && option->val != NULL &&
+		    !is_port(option->val))
+			result = error_set(err, ERROR_INVALID,
+			    "the URL cannot be read: what stands in the port's place is no number (in "
+			    "a password, a \"/\" is written %%2F, a \"@\" %%40)");
+	PQconninfoFree(options);
+	return result;
+}
+
 static int
 connect_server(struct postgres_connection *connection, struct error *err)
 {
 	static const char *const names[] = { "dbname", "application_name", NULL };
 	const char *values[] = { connection->place, "rwsd", NULL };
 
+	if (check_place(connection, err) != 0)
+		return -1;
 	connection->handle = PQconnectStartParams(names, values, 1);
 	if (connection->handle == NULL || PQstatus(connection->handle) == CONNECTION_BAD)
 		return fail(connection, "connect", err);
@@ -286,4 +327,6 @@ const struct database_engine database_postgres = {
 	.begin = postgres_begin,
 	.run = postgres_run,
 	.is_shared = true,
+	.find_tables = "SELECT COUNT(*) FROM pg_catalog.pg_class "
+		       "WHERE relname = 'rwsd_schema' AND pg_catalog.pg_table_is_visible(oid)",
 };

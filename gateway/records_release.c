@@ -4,12 +4,16 @@
 
 #include "core/base/error.h"
 #include "core/base/loop.h"
+#include "core/base/memory.h"
 #include "gateway/records_database.h"
 #include "gateway/records_row.h"
 #include "gateway/records_store.h"
 
 /* ms by which a use may be younger than the idle time and the sandbox idle all the same: clocks and trips. */
 #define IDLE_SLACK 1000
+
+/* Orphans that are told at once. */
+#define ORPHANS_MAX 100
 
 static int
 count_others(struct store *store, const struct store_key *key, int64_t *count, struct error *err)
@@ -117,9 +121,15 @@ store_released(struct store *store, const struct store_key *key, enum record_out
 		[RECORD_KEPT] =
 		    "UPDATE rwsd_workspaces SET state = 'kept', until = 0 WHERE " ROW_KEY
 		    " AND holder = $4",
-		/* Anybody's to try again, but not before it would be idle again: the provider may be away. */
-		[RECORD_UNKNOWN] = "UPDATE rwsd_workspaces SET until = 0, used = $5 WHERE " ROW_KEY
-				   " AND holder = $4",
+		/*
+		 * Anybody's to try again, but not before it would be idle again: the provider may be
+		 * away. What may never have been made takes up a place of its login's, and is looked
+		 * for as soon as the doubt is old.
+		 */
+		[RECORD_UNKNOWN] =
+		    "UPDATE rwsd_workspaces SET until = 0, used = $5, idle = CASE WHEN state = "
+		    "'creating' AND idle > $6 THEN $6 ELSE idle END WHERE " ROW_KEY
+		    " AND holder = $4",
 	};
 	struct arguments arguments = row_key(key);
 	int result;
@@ -127,8 +137,10 @@ store_released(struct store *store, const struct store_key *key, enum record_out
 	if (row_begin(store, key->login, err) != 0)
 		return -1;
 	row_add_text(&arguments, store->holder);
-	if (outcome == RECORD_UNKNOWN)
+	if (outcome == RECORD_UNKNOWN) {
 		row_add_number(&arguments, store->now);
+		row_add_number(&arguments, STORE_DOUBT);
+	}
 	result = outcome == RECORD_DESTROYED
 		     ? forget(store, key, err)
 		     : row_change(store, statements[outcome], &arguments, err);
@@ -173,13 +185,28 @@ store_forget_runs(struct store *store, const char *prefix, struct error *err)
 	return database_end(store->database, result < 0 ? -1 : 0, err);
 }
 
+/* Where the next look goes on, or begins anew. */
+static void
+keep_place(struct store *store, const struct database_result *found)
+{
+	size_t column, last = found->rows - 1;
+
+	for (column = 0; column < ORPHAN_KEYS; column++) {
+		memory_free(store->orphan[column]);
+		store->orphan[column] = found->rows < ORPHANS_MAX
+					    ? NULL
+					    : memory_text(
+						  database_result_text(found, last, column));
+	}
+}
+
 int
 store_each_orphan(struct store *store, const char *place, store_visit_fn *visit, void *argument,
     struct error *err)
 {
 	struct database_result found = { 0 };
 	struct arguments arguments = { 0 };
-	size_t row;
+	size_t row, column;
 
 	if (database_now(store->database, &store->now, err) != 0)
 		return -1;
@@ -187,17 +214,24 @@ store_each_orphan(struct store *store, const char *place, store_visit_fn *visit,
 		return 0;
 	row_add_number(&arguments, store->now);
 	row_add_text(&arguments, place);
+	for (column = 0; column < ORPHAN_KEYS; column++)
+		row_add_text(
+		    &arguments, store->orphan[column] == NULL ? "" : store->orphan[column]);
+	row_add_number(&arguments, ORPHANS_MAX);
 	if (database_query(store->database,
-		"SELECT w.login, w.instance FROM rwsd_workspaces w "
+		"SELECT w.login, w.instance, w.place FROM rwsd_workspaces w "
 		"WHERE w.state IN ('creating', 'ready', 'disposing') AND w.until < $1 "
 		"AND w.used < $1 - w.idle AND w.place IN ('', $2) AND NOT EXISTS "
 		"(SELECT 1 FROM rwsd_leases l WHERE l.login = w.login AND l.instance = w.instance "
-		"AND l.place = w.place AND l.until > $1) LIMIT 100",
+		"AND l.place = w.place AND l.until > $1) "
+		"AND (w.login, w.instance, w.place) > ($3, $4, $5) "
+		"ORDER BY w.login, w.instance, w.place LIMIT $6",
 		arguments.values, arguments.count, &found, err) != 0)
 		return -1;
 	for (row = 0; row < found.rows; row++)
 		visit(argument, database_result_text(&found, row, 0),
 		    database_result_text(&found, row, 1));
+	keep_place(store, &found);
 	database_result_free(&found);
 	return 0;
 }

@@ -12,10 +12,14 @@
 struct error;
 struct store_key;
 
+#define ORPHAN_KEYS 3 /* login, instance, place */
+
 struct store {
 	struct database *database;
 	char *holder;
 	int64_t now; /* of the transaction */
+	/* The key of the orphan that was told last; NULL to begin with the first. */
+	char *orphan[ORPHAN_KEYS];
 };
 
 enum column {

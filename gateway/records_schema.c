@@ -68,6 +68,15 @@ apply_version(struct database *database, int64_t version, struct error *err)
 }
 
 static int
+check_version(int64_t version, struct error *err)
+{
+	if (version <= NEWEST)
+		return 0;
+	return error_set(err, ERROR_INVALID,
+	    "the tables are of version %" PRId64 "; this rwsd knows %" PRId64, version, NEWEST);
+}
+
+static int
 migrate(struct database *database, int64_t last, struct error *err)
 {
 	int64_t version;
@@ -77,10 +86,8 @@ migrate(struct database *database, int64_t last, struct error *err)
 		NULL, 0, err) < 0 ||
 	    read_version(database, &version, err) != 0)
 		return -1;
-	if (version > NEWEST)
-		return error_set(err, ERROR_INVALID,
-		    "the tables are of version %" PRId64 "; this rwsd knows %" PRId64, version,
-		    NEWEST);
+	if (check_version(version, err) != 0)
+		return -1;
 	while (++version <= last)
 		if (apply_version(database, version, err) != 0)
 			return -1;
@@ -101,4 +108,22 @@ records_schema_migrate(struct database *database, int64_t last, struct error *er
 	if (database_end(database, result, err) != 0)
 		return error_wrap(err, "bring the tables up to date");
 	return 0;
+}
+
+int
+records_schema_check(struct database *database, const char *find_tables, struct error *err)
+{
+	struct database_result found = { 0 };
+	int64_t version;
+	bool is_new;
+
+	if (database_query(database, find_tables, NULL, 0, &found, err) != 0)
+		return -1;
+	is_new = database_result_number(&found, 0, 0) == 0;
+	database_result_free(&found);
+	if (is_new)
+		return 0;
+	if (read_version(database, &version, err) != 0)
+		return -1;
+	return check_version(version, err);
 }

@@ -14,7 +14,7 @@
 #include "core/base/memory.h"
 #include "gateway/records_database.h"
 
-#define FILE_NAME "records.db"
+#define FILE_NAME DATABASE_FILE
 #define VFS_NAME "rwsd"
 
 struct sqlite_connection {
@@ -56,6 +56,22 @@ fail(const struct sqlite_connection *connection, const char *what, struct error 
 	return error_set(err, ERROR_UNAVAILABLE, "%s: %s: %s", FILE_NAME, what, reason);
 }
 
+/* Is what went wrong a matter of the moment? Else somebody has to see to the file, or to its rights. */
+static bool
+may_pass(sqlite3 *handle)
+{
+	switch (handle == NULL ? SQLITE_NOMEM : sqlite3_errcode(handle) & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_NOMEM:
+	case SQLITE_IOERR:
+	case SQLITE_FULL:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void *
 sqlite_open(const char *place)
 {
@@ -92,6 +108,8 @@ sqlite_reach(void *argument, bool *fresh, struct error *err)
 		return 0;
 	}
 	fail(connection, "open", err);
+	if (!may_pass(connection->handle))
+		err->code = ERROR_INVALID;
 	(void)sqlite3_close_v2(connection->handle);
 	connection->handle = NULL;
 	return -1;
@@ -184,4 +202,5 @@ const struct database_engine database_sqlite = {
 	.begin = sqlite_begin,
 	.run = sqlite_run,
 	.is_shared = false,
+	.find_tables = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'rwsd_schema'",
 };

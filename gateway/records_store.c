@@ -33,8 +33,12 @@ store_new(struct database *database, const char *holder)
 void
 store_free(struct store *store)
 {
+	size_t i;
+
 	if (store == NULL)
 		return;
+	for (i = 0; i < ORPHAN_KEYS; i++)
+		memory_free(store->orphan[i]);
 	memory_free(store->holder);
 	memory_free(store);
 }
@@ -56,8 +60,8 @@ check_limit(struct store *store, const struct store_key *key, int64_t limit, str
 	if (count < limit)
 		return 0;
 	return error_set(err, ERROR_DENIED,
-	    "login %s has %lld sandboxes, and may have no more at once (max_instances)", key->login,
-	    (long long)count);
+	    "login %s has %lld sandbox%s, and may have no more at once (max_instances)", key->login,
+	    (long long)count, count == 1 ? "" : "es");
 }
 
 static int

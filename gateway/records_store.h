@@ -14,6 +14,7 @@
 
 struct database;
 struct error;
+struct records_page;
 struct store;
 
 /*
@@ -90,11 +91,25 @@ int store_released(struct store *store, const struct store_key *key, enum record
 int store_leave(struct store *store, const struct store_key *key, struct error *err);
 
 /*
- * Calls visit for sandboxes that nobody has and that have been idle for their time, at most a hundred; place is
- * ours.
+ * Calls visit for sandboxes that nobody has and that have been idle for their time, at most a hundred, and the
+ * next call for those after them: what cannot be disposed of does not hide the rest. place is ours.
  */
 typedef void store_visit_fn(void *argument, const char *login, const char *instance);
 int store_each_orphan(struct store *store, const char *place, store_visit_fn *visit, void *argument,
     struct error *err);
+
+/*
+ * records_list.c: the records after this one, of all gateways. page is zeroed before, and the caller's to
+ * free after.
+ */
+int store_list(struct store *store, const struct store_key *after, struct records_page *page,
+    struct error *err);
+
+/*
+ * records_list.c: removes what is recorded of a workspace, at this place and for all, unless another
+ * gateway has it (BUSY). *sandbox: the id that was recorded, a new text, or NULL.
+ */
+int store_forget(
+    struct store *store, const struct store_key *key, char **sandbox, struct error *err);
 
 #endif

@@ -84,14 +84,29 @@ open_log(const struct conf *conf, bool verbose)
 	log_open("listener",
 	    verbose || strcmp(level, "debug") == 0 ? LOG_LEVEL_DEBUG
 	    : strcmp(level, "error") == 0          ? LOG_LEVEL_ERROR
+	    : strcmp(level, "warning") == 0        ? LOG_LEVEL_WARNING
 						   : LOG_LEVEL_INFO,
 	    strcmp(settings_text(settings, "log_format"), "json") == 0 ? LOG_FORMAT_JSON
 								       : LOG_FORMAT_TEXT);
 }
 
+/* What is there besides the file and what it names; says what is wrong. */
+static int
+check_records(const struct conf *conf)
+{
+	struct error err;
+	int result;
+
+	result = listener_check_records(conf, &err);
+	if (result != 0)
+		(void)fprintf(stderr, "rwsd: %s%s\n", result > 0 ? "warning: " : "", err.message);
+	return result < 0 ? 1 : 0;
+}
+
 static int
 run(const struct arguments *arguments)
 {
+	int result = 0;
 	struct conf *conf;
 	struct error err;
 
@@ -110,8 +125,10 @@ run(const struct arguments *arguments)
 	}
 	if (arguments->action == ACTION_PRINT)
 		conf_print(conf, stdout);
+	else
+		result = check_records(conf);
 	conf_free(conf);
-	return fflush(stdout) == 0 ? 0 : 1;
+	return fflush(stdout) == 0 ? result : 1;
 }
 
 int

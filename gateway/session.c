@@ -256,7 +256,7 @@ listener_closed(void *argument, const struct error *err)
 	self->dead = true;
 }
 
-static const struct peer_events listener_events = { listener_rules, listener_closed };
+static const struct peer_events listener_events = { listener_rules, listener_closed, NULL };
 
 static const struct peer_rule worker_rules[] = {
 	{ MESSAGE_COMMAND_STREAM, "COMMAND_STREAM", SESSION_OPEN, channel_take_stream },
@@ -289,7 +289,7 @@ worker_closed(void *argument, const struct error *reason)
 	channels_fail(self, &err);
 }
 
-static const struct peer_events worker_events = { worker_rules, worker_closed };
+static const struct peer_events worker_events = { worker_rules, worker_closed, NULL };
 
 /* Asks a silent client whether it is still there; any packet counts as an answer. */
 static void

@@ -318,7 +318,7 @@ listener_closed(void *argument, const struct error *err)
 		leave(false);
 }
 
-static const struct peer_events events = { rules, listener_closed };
+static const struct peer_events events = { rules, listener_closed, NULL };
 
 static int
 run(struct error *err)

@@ -76,18 +76,37 @@ finish(void *argument, const struct error *err)
 		worker_offer_end(worker);
 }
 
+static void ready(void *argument, const struct error *err);
+
+/* A sandbox that does not run is not started for it; one that is just being started is waited for. */
+static void
+put_away(struct act *act)
+{
+	struct workspace *workspace = act->worker->workspace;
+	struct worker_report report;
+	struct error failure;
+	bool is_starting;
+
+	workspace_describe(workspace, &report);
+	is_starting = report.state == SANDBOX_STARTING;
+	worker_report_free(&report);
+	if (is_starting)
+		act->waiter = workspace_use(workspace, ready, NULL, act);
+	else if (workspace_put_away(
+		     workspace, act->what.verb == ADMIN_DESTROY, finish, act, &failure) != 0)
+		finish(act, &failure);
+}
+
 static void
 ready(void *argument, const struct error *err)
 {
 	struct act *act = argument;
-	struct error failure;
 
 	act->waiter = NULL;
 	if (err != NULL || act->what.verb == ADMIN_START)
 		finish(act, err);
-	else if (workspace_put_away(act->worker->workspace, act->what.verb == ADMIN_DESTROY, finish,
-		     act, &failure) != 0)
-		finish(act, &failure);
+	else
+		put_away(act);
 }
 
 int
@@ -111,7 +130,10 @@ worker_take_act(void *argument, struct message *message, struct error *err)
 	act->next = worker->acts;
 	worker->acts = act;
 	worker_links_changed(worker);
-	act->waiter = workspace_use(worker->workspace, ready, NULL, act);
+	if (what.verb == ADMIN_START)
+		act->waiter = workspace_use(worker->workspace, ready, NULL, act);
+	else
+		put_away(act);
 	return 0;
 }
 

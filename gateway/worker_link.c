@@ -408,7 +408,7 @@ session_closed(void *argument, const struct error *err)
 	close_link(link);
 }
 
-static const struct peer_events session_events = { rules, session_closed };
+static const struct peer_events session_events = { rules, session_closed, NULL };
 
 void
 link_open(struct worker *worker, struct worker_attach *attach)

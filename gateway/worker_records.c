@@ -216,7 +216,7 @@ records_closed(void *argument, const struct error *err)
 	state.peer = NULL;
 }
 
-static const struct peer_events events = { rules, records_closed };
+static const struct peer_events events = { rules, records_closed, NULL };
 
 static void
 tell_used(void)

@@ -24,7 +24,7 @@ static struct {
 	char login[160];
 } state = { .role = NULL, .level = LOG_LEVEL_INFO, .format = LOG_FORMAT_TEXT };
 
-static const char *const level_names[] = { "error", "info", "debug" };
+static const char *const level_names[] = { "error", "warning", "info", "debug" };
 
 void
 log_open(const char *role, enum log_level level, enum log_format format)
@@ -195,6 +195,16 @@ log_error(const char *format, ...)
 
 	va_start(arguments, format);
 	log_line(LOG_LEVEL_ERROR, format, arguments);
+	va_end(arguments);
+}
+
+void
+log_warning(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_line(LOG_LEVEL_WARNING, format, arguments);
 	va_end(arguments);
 }
 

@@ -11,6 +11,7 @@
 
 enum log_level {
 	LOG_LEVEL_ERROR,
+	LOG_LEVEL_WARNING,
 	LOG_LEVEL_INFO,
 	LOG_LEVEL_DEBUG,
 };
@@ -36,6 +37,7 @@ void log_set_context(unsigned long long connection, const char *login);
 
 /* One line at the level of that name, dropped when the log shows less. Cut at 1.5 KB. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -41,6 +41,7 @@ struct peer {
 	bool paused;
 	bool closed;
 	bool overflowed;     /* the other end does not take its messages; to be closed */
+	bool was_full;       /* the owner is to be told when the queue has drained */
 	bool entered, freed; /* peer_free in a handler leaves the memory to peer_ready */
 	struct frame *first, *last;
 	size_t queued;
@@ -282,6 +283,8 @@ peer_send(struct peer *peer, struct message *message)
 		peer->first = frame;
 	peer->last = frame;
 	peer->queued += frame->size;
+	if (peer->queued > PEER_QUEUE_MAX / 2)
+		peer->was_full = true;
 	/* A failure shows again in peer_ready, where the owner can be told safely. */
 	(void)send_queued(peer, &err);
 	if (peer->queued > PEER_QUEUE_MAX) {
@@ -289,6 +292,12 @@ peer_send(struct peer *peer, struct message *message)
 		(void)shutdown(peer->fd, SHUT_RDWR);
 	}
 	update_watch(peer);
+}
+
+bool
+peer_full(const struct peer *peer)
+{
+	return peer->queued > PEER_QUEUE_MAX / 2;
 }
 
 void
@@ -444,6 +453,16 @@ take_frames(struct peer *peer)
 }
 
 static void
+tell_drained(struct peer *peer)
+{
+	if (!peer->was_full || peer->queued >= PEER_QUEUE_MAX / 4 || peer->closed)
+		return;
+	peer->was_full = false;
+	if (peer->events->drained != NULL)
+		peer->events->drained(peer->argument);
+}
+
+static void
 peer_ready(void *argument, unsigned events)
 {
 	struct peer *peer = argument;
@@ -462,6 +481,7 @@ peer_ready(void *argument, unsigned events)
 	}
 	peer->entered = true;
 	take_frames(peer);
+	tell_drained(peer);
 	peer->entered = false;
 	if (peer->freed)
 		memory_free(peer);

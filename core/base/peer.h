@@ -31,6 +31,8 @@ struct peer_events {
 	 * The other end is gone or broke the rules (err says which); the peer is still to be freed.
 	 */
 	void (*closed)(void *argument, const struct error *err);
+	/* May be NULL: the queue fell below half of its limit after peer_full was true. */
+	void (*drained)(void *argument);
 };
 
 /*
@@ -45,11 +47,14 @@ void peer_free(struct peer *peer); /* accepts NULL; closes the descriptor */
 void peer_set_state(struct peer *peer, unsigned state);
 
 /*
- * Queues the message and frees it. A queue over its limit closes the peer: nothing sends that much to
- * one who reads.
+ * Queues the message and frees it. A queue over its limit (PEER_QUEUE_MAX) closes the peer:
+ * senders of bulk check peer_full first.
  */
 #define PEER_QUEUE_MAX (8U * 1024U * 1024U)
 void peer_send(struct peer *peer, struct message *message);
+
+/* True while so much is queued that the sender should wait for drained. */
+bool peer_full(const struct peer *peer);
 
 /* Reads no further messages while paused: the sender's queue fills, which is how it learns. */
 void peer_pause(struct peer *peer, bool paused);

@@ -295,6 +295,17 @@ contract_release(struct contract *contract, enum driver_release release)
 	return !waiting.failed;
 }
 
+bool
+contract_put_away(struct contract *contract, const char *id, enum driver_release release)
+{
+	struct waiting waiting = { .contract = contract };
+
+	contract->driver->put_away(contract->sandbox, id, release, released, &waiting);
+	assert_false(waiting.done);
+	contract_wait(contract, &waiting.done);
+	return !waiting.failed;
+}
+
 static void
 close_output(struct contract_output *output)
 {

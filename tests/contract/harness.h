@@ -62,6 +62,8 @@ void contract_reopen(struct contract *contract);
 /* Connects and says whether that worked; contract->failure otherwise. */
 bool contract_connect(struct contract *contract, const char *id, bool may_create);
 bool contract_release(struct contract *contract, enum driver_release release);
+/* Of one that is not connected. */
+bool contract_put_away(struct contract *contract, const char *id, enum driver_release release);
 
 /* Dispatches until *flag, at most a minute. */
 void contract_wait(struct contract *contract, const bool *flag);

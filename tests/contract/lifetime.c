@@ -174,6 +174,32 @@ destroying_what_is_not_there_is_no_error(void **state)
 }
 
 static void
+what_is_not_connected_is_stopped_and_destroyed_by_its_id(void **state)
+{
+	char *id;
+
+	(void)state;
+	must_connect(NULL);
+	id = memory_text(contract.id);
+	contract_check(&contract, "echo mine >file", 0, "");
+	contract_reopen(&contract);
+	assert_true(contract_put_away(&contract, id, DRIVER_STOPPED));
+	assert_true(contract_put_away(&contract, id, DRIVER_STOPPED));
+	must_connect(id);
+	assert_true(contract.started);
+	contract_check(&contract, "cat file", 0, "mine\n");
+	contract_reopen(&contract);
+	assert_true(contract_put_away(&contract, id, DRIVER_DESTROY));
+	assert_true(contract_put_away(&contract, id, DRIVER_DESTROY));
+	assert_false(contract_connect(&contract, id, true));
+	assert_int_equal(contract.failure.code, ERROR_NOT_FOUND);
+	/* The object is of use as ever. */
+	must_connect(NULL);
+	assert_true(contract.created);
+	memory_free(id);
+}
+
+static void
 connecting_waits_for_a_release_under_way(void **state)
 {
 	struct contract_command command;
@@ -281,6 +307,7 @@ contract_test_lifetime(void)
 	};
 	const struct CMUnitTest stop_tests[] = {
 		TEST(stopping_ends_the_processes_and_keeps_the_files),
+		TEST(what_is_not_connected_is_stopped_and_destroyed_by_its_id),
 		TEST(connecting_waits_for_a_release_under_way),
 	};
 	const struct CMUnitTest adopt_tests[] = {

@@ -133,6 +133,16 @@ def test_a_login_has_no_more_sandboxes_than_it_may(make_gateway, provider):
     assert ssh(gateway, "true", login="sandbox+one").returncode == 0
 
 
+def test_a_create_whose_outcome_is_unknown_keeps_its_place(make_gateway, provider):
+    gateway = make_gateway(logins={"sandbox": {"max_instances": 1, "instances": "on"}})
+    provider.fault("/sandboxes$", {"status": 500, "body": {"message": "who knows"}}, count=0, method="POST")
+    done = ssh(gateway, "true", login="sandbox+one", timeout=120)
+    assert done.returncode == 255
+    assert provider.struck() > 1
+    assert [record["state"] for record in sqlite_records(gateway)] == ["creating"]
+    assert b"has 1 sandbox, and may have no more" in ssh(gateway, "true", login="sandbox+two").stderr
+
+
 def test_a_killed_records_process_disturbs_nobody(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"idle_timeout": "500ms"}})
     with ssh_start(gateway, "echo ready; cat") as client:

@@ -27,6 +27,7 @@ RECODE(admin_request)
 RECODE(admin_status)
 RECODE(admin_login)
 RECODE(admin_workspace)
+RECODE(admin_record)
 RECODE(admin_session)
 RECODE(admin_channel)
 RECODE(admin_end)
@@ -61,6 +62,7 @@ static recode_fn *const recoders[256] = {
 	[MESSAGE_ADMIN_STATUS] = recode_admin_status,
 	[MESSAGE_ADMIN_LOGIN] = recode_admin_login,
 	[MESSAGE_ADMIN_WORKSPACE] = recode_admin_workspace,
+	[MESSAGE_ADMIN_RECORD] = recode_admin_record,
 	[MESSAGE_ADMIN_SESSION] = recode_admin_session,
 	[MESSAGE_ADMIN_CHANNEL] = recode_admin_channel,
 	[MESSAGE_ADMIN_END] = recode_admin_end,

@@ -71,7 +71,7 @@ static const struct peer_rule rules[] = {
 	{ 2, "TWO", 2, take_any },
 	{ 0, NULL, 0, NULL },
 };
-static const struct peer_events events = { rules, note_closed };
+static const struct peer_events events = { rules, note_closed, NULL };
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

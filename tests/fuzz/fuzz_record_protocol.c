@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Every decoder of core/record_protocol.h. */
 /*
- * Every decoder of core/record_protocol.h: the first byte is the message's type, the second says whether a
+ * Every decoder of core/record_protocol.h and core/record_list.h: the first byte is the message's type, the second says whether a
  * descriptor comes with it, the rest is the payload. What a decoder accepts must survive being encoded
  * again: the bytes of our own messages have one form only.
  */
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/message.h"
+#include "core/record_list.h"
 #include "core/record_protocol.h"
 #include "tests/fuzz/recode.h"
 
@@ -21,6 +22,11 @@ RECODE(records_orphan)
 RECODE(record_claim)
 RECODE(record_claimed)
 RECODE(record_ready)
+RECODE(records_state)
+RECODE(records_list)
+RECODE(records_page)
+RECODE(records_forget)
+RECODE(records_forgotten)
 
 static int
 recode_worker_records(struct message *message, struct message *again)
@@ -67,6 +73,11 @@ static recode_fn *const recoders[256] = {
 	[MESSAGE_RECORD_RELEASE] = recode_flag,
 	[MESSAGE_RECORD_MAY_RELEASE] = recode_flag,
 	[MESSAGE_RECORD_RELEASED] = recode_released,
+	[MESSAGE_RECORDS_STATE] = recode_records_state,
+	[MESSAGE_RECORDS_LIST] = recode_records_list,
+	[MESSAGE_RECORDS_PAGE] = recode_records_page,
+	[MESSAGE_RECORDS_FORGET] = recode_records_forget,
+	[MESSAGE_RECORDS_FORGOTTEN] = recode_records_forgotten,
 };
 
 int

@@ -140,8 +140,8 @@ static const struct peer_rule session_rules[] = {
 	{ MESSAGE_FILE_REPLY, "FILE_REPLY", 1, session_file_take_reply },
 	{ 0, NULL, 0, NULL },
 };
-static const struct peer_events worker_events = { worker_rules, peer_closed };
-static const struct peer_events session_events = { session_rules, peer_closed };
+static const struct peer_events worker_events = { worker_rules, peer_closed, NULL };
+static const struct peer_events session_events = { session_rules, peer_closed, NULL };
 
 struct talk *
 talk_open(void)

@@ -22,6 +22,7 @@
 static char name[] = "sandbox", full[] = "sandbox+test", driver[] = "local", id[] = "local-1234";
 static char policy[] = "attach", address[] = "2001:db8::1", key[] = "SHA256:abc", note[] = "a note";
 static char version[] = "1.2.3", file[] = "/etc/rwsd/rwsd.conf", target[] = "17";
+static char place[] = "0123456789abcdef";
 
 struct sample {
 	const char *name;
@@ -55,7 +56,7 @@ decode_request(struct message *message, struct error *err)
 static void
 encode_status(struct message *message)
 {
-	struct admin_status status = { version, file, 1, 1LL << 40, true, 2, 3, 4, 5, 6 };
+	struct admin_status status = { version, file, 1, 1LL << 40, true, 2, 3, 4, 5, 6, place };
 
 	admin_status_encode(message, &status);
 }
@@ -77,6 +78,7 @@ decode_status(struct message *message, struct error *err)
 	assert_int_equal(status.spares, 4);
 	assert_int_equal(status.workers, 5);
 	assert_int_equal(status.crashes, 6);
+	assert_string_equal(status.place, "0123456789abcdef");
 	admin_status_free(&status);
 	return 0;
 }
@@ -158,6 +160,36 @@ decode_workspace(struct message *message, struct error *err)
 	assert_true(workspace.answered);
 	assert_report(&workspace.report);
 	admin_workspace_free(&workspace);
+	return 0;
+}
+
+static void
+encode_record(struct message *message)
+{
+	struct admin_record record = { name, full, driver, id, ADMIN_RECORD_NO_LOGIN, true, 27, 28,
+		place, true };
+
+	admin_record_encode(message, &record);
+}
+
+static int
+decode_record(struct message *message, struct error *err)
+{
+	struct admin_record record;
+
+	if (admin_record_decode(message, &record, err) != 0)
+		return -1;
+	assert_string_equal(record.login, "sandbox");
+	assert_string_equal(record.workspace, "sandbox+test");
+	assert_string_equal(record.driver, "local");
+	assert_string_equal(record.sandbox_id, "local-1234");
+	assert_int_equal(record.state, ADMIN_RECORD_NO_LOGIN);
+	assert_true(record.created);
+	assert_int_equal(record.since, 27);
+	assert_int_equal(record.last_used, 28);
+	assert_string_equal(record.gateway, "0123456789abcdef");
+	assert_true(record.is_elsewhere);
+	admin_record_free(&record);
 	return 0;
 }
 
@@ -352,6 +384,7 @@ static const struct sample samples[] = {
 	{ "ADMIN_STATUS", MESSAGE_ADMIN_STATUS, encode_status, decode_status },
 	{ "ADMIN_LOGIN", MESSAGE_ADMIN_LOGIN, encode_login, decode_login },
 	{ "ADMIN_WORKSPACE", MESSAGE_ADMIN_WORKSPACE, encode_workspace, decode_workspace },
+	{ "ADMIN_RECORD", MESSAGE_ADMIN_RECORD, encode_record, decode_record },
 	{ "ADMIN_SESSION", MESSAGE_ADMIN_SESSION, encode_session, decode_session },
 	{ "ADMIN_CHANNEL", MESSAGE_ADMIN_CHANNEL, encode_channel, decode_channel },
 	{ "ADMIN_END", MESSAGE_ADMIN_END, encode_end, decode_end },
@@ -511,6 +544,10 @@ kinds_and_states_that_there_are_not_are_refused(void **state)
 	struct admin_channel channel = { 1, full, true,
 		{ .kind = (enum channel_kind)CHANNEL_KINDS } };
 	struct worker_report report = { .state = (enum sandbox_state)SANDBOX_STATES };
+	struct admin_record record = { .login = name,
+		.workspace = full,
+		.driver = driver,
+		.state = (enum admin_record_state)ADMIN_RECORD_STATES };
 	struct message message;
 
 	(void)state;
@@ -519,6 +556,9 @@ kinds_and_states_that_there_are_not_are_refused(void **state)
 	message_free(&message);
 	worker_report_encode(&message, &report);
 	assert_int_equal(worker_report_decode(&message, &report, NULL), -1);
+	message_free(&message);
+	admin_record_encode(&message, &record);
+	assert_int_equal(admin_record_decode(&message, &record, NULL), -1);
 	message_free(&message);
 }
 

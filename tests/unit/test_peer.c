@@ -37,7 +37,7 @@ struct fixture {
 	int far;            /* the far end as a descriptor, or -1 */
 	uint32_t taken;     /* numbers received, which must come in order */
 	int descriptor;
-	int closed;
+	int closed, drained;
 	struct error err;
 };
 
@@ -98,6 +98,14 @@ note_closed(void *argument, const struct error *err)
 	fixture->err = *err;
 }
 
+static void
+note_drained(void *argument)
+{
+	struct fixture *fixture = argument;
+
+	fixture->drained++;
+}
+
 static const struct peer_rule rules[] = {
 	{ TYPE_NUMBER, "NUMBER", 1 | 2, take_number },
 	{ TYPE_DESCRIPTOR, "DESCRIPTOR", 1, take_descriptor },
@@ -106,7 +114,7 @@ static const struct peer_rule rules[] = {
 	{ TYPE_FAIL, "FAIL", 1, fail_message },
 	{ 0, NULL, 0, NULL },
 };
-static const struct peer_events events = { rules, note_closed };
+static const struct peer_events events = { rules, note_closed, note_drained };
 
 static int
 setup(void **state)
@@ -403,6 +411,24 @@ a_handler_may_free_the_peer(void **state)
 	assert_int_equal(fixture->closed, 0);
 }
 
+static void
+a_full_queue_tells_when_it_is_drained(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t count;
+	int round;
+
+	make_other(fixture);
+	for (count = 0; !peer_full(fixture->peer); count++)
+		send_number(fixture->peer, TYPE_NUMBER, count, 500000);
+	assert_int_equal(fixture->drained, 0);
+	for (round = 0; fixture->taken < count && round < ROUNDS; round++)
+		dispatch(fixture);
+	assert_int_equal(fixture->taken, count);
+	assert_int_equal(fixture->drained, 1);
+	assert_false(peer_full(fixture->peer));
+}
+
 /* A process that serves many must not end because one of them does not read. */
 static void
 a_queue_over_its_limit_ends_only_this_peer(void **state)
@@ -487,6 +513,7 @@ main(void)
 		PEER_TEST(a_closed_peer_leaves_the_loop_at_rest),
 		PEER_TEST(a_paused_peer_reads_nothing_and_leaves_the_loop_at_rest),
 		PEER_TEST(a_handler_may_free_the_peer),
+		PEER_TEST(a_full_queue_tells_when_it_is_drained),
 		PEER_TEST(a_queue_over_its_limit_ends_only_this_peer),
 		PEER_TEST(sending_to_a_lost_peer_is_told_through_closed),
 		PEER_TEST(wait_takes_one_message_or_gives_up_in_time),

@@ -43,7 +43,7 @@ open_descriptor(void)
 static void
 encode_configure(struct message *message)
 {
-	struct records_configure configure = { database, run, open_descriptor() };
+	struct records_configure configure = { database, run, true, open_descriptor() };
 
 	records_configure_encode(message, &configure);
 }
@@ -57,6 +57,7 @@ decode_configure(struct message *message, struct error *err)
 		return -1;
 	assert_string_equal(configure.database, "postgresql://u:p@h/d");
 	assert_string_equal(configure.run, "0011223344556677");
+	assert_true(configure.check);
 	assert_int_equal(close(configure.directory), 0);
 	records_configure_free(&configure);
 	return 0;

@@ -19,6 +19,7 @@
 
 #include "core/base/error.h"
 #include "core/base/memory.h"
+#include "core/record_list.h"
 #include "gateway/records_database.h"
 #include "gateway/records_store.h"
 
@@ -310,12 +311,65 @@ a_login_has_no_more_sandboxes_than_it_may(void **state)
 	expect_claim(fixture.one, &other, &use, NULL, false);
 	assert_int_equal(store_claim(fixture.two, &third, &use, &claimed, &err), -1);
 	assert_int_equal(err.code, ERROR_DENIED);
+	assert_string_equal(err.message,
+	    "login agent has 2 sandboxes, and may have no more at once (max_instances)");
 	expect_claim(fixture.two, &foreign, &use, NULL, false);
 	/* A stopped one does not count. */
 	assert_int_equal(store_release(fixture.one, &key, true, &granted, &err), 0);
 	assert_int_equal(store_released(fixture.one, &key, RECORD_STOPPED, &err), 0);
 	expect_claim(fixture.two, &third, &use, NULL, false);
 	expect_claim(fixture.one, &key, &use, "i1", false);
+}
+
+static int64_t
+read_number(struct database *database, const char *statement)
+{
+	struct database_result result = { 0 };
+	struct error err = { 0 };
+	int64_t number;
+
+	if (database_query(database, statement, NULL, 0, &result, &err) != 0)
+		fail_msg("%s: %s", statement, err.message);
+	number = database_result_number(&result, 0, 0);
+	database_result_free(&result);
+	return number;
+}
+
+static void
+one_sandbox_is_not_called_sandboxes(void **state)
+{
+	struct store_request one = use;
+	struct record_claimed claimed;
+	struct error err;
+
+	(void)state;
+	one.limit = 1;
+	expect_claim(fixture.one, &key, &one, NULL, false);
+	assert_int_equal(store_claim(fixture.one, &other, &one, &claimed, &err), -1);
+	assert_string_equal(
+	    err.message, "login agent has 1 sandbox, and may have no more at once (max_instances)");
+}
+
+static void
+a_create_that_failed_takes_up_a_place_only_while_it_is_in_doubt(void **state)
+{
+	struct store_request one = use;
+	struct record_claimed claimed;
+	struct error err;
+
+	(void)state;
+	one.limit = 1;
+	one.idle = INT64_C(3600000);
+	expect_claim(fixture.one, &key, &one, NULL, false);
+	/* It certainly came to nothing. */
+	assert_int_equal(store_released(fixture.one, &key, RECORD_DESTROYED, &err), 0);
+	expect_claim(fixture.one, &other, &one, NULL, false);
+	/* It may have come true: whoever looks does so after a minute, not after the idle time. */
+	assert_int_equal(store_released(fixture.one, &other, RECORD_UNKNOWN, &err), 0);
+	assert_int_equal(store_claim(fixture.one, &key, &one, &claimed, &err), -1);
+	assert_int_equal(err.code, ERROR_DENIED);
+	assert_int_equal(
+	    read_number(fixture.first, "SELECT idle FROM rwsd_workspaces"), STORE_DOUBT);
 }
 
 static void
@@ -377,6 +431,42 @@ what_a_vanished_gateway_used_is_found_once_it_is_idle(void **state)
 }
 
 static void
+count_any(void *argument, const char *login, const char *instance)
+{
+	unsigned *counts = argument;
+
+	(void)instance;
+	counts[strcmp(login, "zoe") == 0 ? 1 : 0]++;
+}
+
+static void
+what_nobody_can_dispose_of_does_not_hide_the_rest(void **state)
+{
+	char statement[400];
+	unsigned counts[2] = { 0, 0 }, i;
+	struct error err = { 0 };
+
+	(void)state;
+	if (place() != NULL)
+		return; /* nothing is found for half a minute: see above */
+	for (i = 0; i < 101; i++) {
+		(void)snprintf(statement, sizeof(statement),
+		    "INSERT INTO rwsd_workspaces (login, instance, place, driver, sandbox, "
+		    "created, state, made, used, idle, holder, until, doubt) VALUES ('%s', '%u', "
+		    "'', 'e2b', 'i%u', 1, 'ready', 1, 1, 1, '', 0, 0)",
+		    i < 100 ? "former" : "zoe", i, i);
+		change(statement);
+	}
+	assert_int_equal(store_each_orphan(fixture.one, "aaaa", count_any, counts, &err), 0);
+	assert_int_equal(counts[0] + counts[1], 100);
+	assert_int_equal(store_each_orphan(fixture.one, "aaaa", count_any, counts, &err), 0);
+	assert_int_equal(counts[1], 1);
+	/* And from the start again. */
+	assert_int_equal(store_each_orphan(fixture.one, "aaaa", count_any, counts, &err), 0);
+	assert_int_equal(counts[0], 200);
+}
+
+static void
 a_record_in_doubt_is_kept_until_the_doubt_is_old(void **state)
 {
 	struct error err;
@@ -408,18 +498,127 @@ reclaiming_what_is_gone_makes_nothing(void **state)
 	expect_claim(fixture.one, &key, &use, NULL, false);
 }
 
-static int64_t
-read_number(struct database *database, const char *statement)
+/* Reads everything page by page, and counts; the last entry of each page, and of all, is the caller's. */
+static unsigned
+count_all(struct store *store, struct records_page *last)
 {
-	struct database_result result = { 0 };
+	struct store_key after = { "", "", "" };
+	struct records_page before = { 0 };
 	struct error err = { 0 };
-	int64_t number;
+	unsigned count;
 
-	if (database_query(database, statement, NULL, 0, &result, &err) != 0)
-		fail_msg("%s: %s", statement, err.message);
-	number = database_result_number(&result, 0, 0);
-	database_result_free(&result);
-	return number;
+	for (count = 0;; count += last->count) {
+		memset(last, 0, sizeof(*last));
+		if (store_list(store, &after, last, &err) != 0)
+			fail_msg("list: %s", err.message);
+		assert_true(last->count <= RECORDS_PAGE_MAX);
+		records_page_free(&before);
+		if (!last->more)
+			return count + last->count;
+		after.login = last->entries[last->count - 1].login;
+		after.instance = last->entries[last->count - 1].instance;
+		after.place = last->entries[last->count - 1].place;
+		before = *last;
+	}
+}
+
+static void
+all_records_are_listed_page_by_page(void **state)
+{
+	char statement[400];
+	struct records_page page;
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(count_all(fixture.one, &page), 0);
+	records_page_free(&page);
+	for (i = 0; i < 2 * RECORDS_PAGE_MAX; i++) {
+		(void)snprintf(statement, sizeof(statement),
+		    "INSERT INTO rwsd_workspaces (login, instance, place, driver, sandbox, "
+		    "created, state, made, used, idle, holder, until, doubt) VALUES ('l%u', '%u', "
+		    "'%s', 'e2b', 'i%u', 1, 'ready', 5, 6, 7, '', 0, 0)",
+		    i / 50, i, i % 2 == 0 ? "" : "cccc", i);
+		change(statement);
+	}
+	assert_int_equal(count_all(fixture.one, &page), 2 * RECORDS_PAGE_MAX);
+	assert_int_equal(page.count, RECORDS_PAGE_MAX);
+	records_page_free(&page);
+}
+
+static void
+a_listed_record_says_all_and_which_other_gateway_has_it(void **state)
+{
+	struct records_page page;
+	const struct record_entry *entry;
+
+	(void)state;
+	expect_claim(fixture.one, &key, &use, NULL, false);
+	assert_int_equal(count_all(fixture.one, &page), 1);
+	assert_int_equal(page.entries[0].state, RECORD_STATE_CREATING);
+	assert_null(page.entries[0].sandbox);
+	records_page_free(&page);
+	tell_ready(fixture.one, &key, first_id);
+	assert_int_equal(count_all(fixture.one, &page), 1);
+	entry = &page.entries[0];
+	assert_string_equal(entry->login, "agent");
+	assert_string_equal(entry->instance, "");
+	assert_string_equal(entry->place, "");
+	assert_string_equal(entry->driver, "e2b");
+	assert_string_equal(entry->sandbox, "i1");
+	assert_int_equal(entry->state, RECORD_STATE_READY);
+	assert_true(entry->created);
+	assert_true(entry->made > 0 && entry->used >= entry->made);
+	/* Who asks knows of its own. */
+	assert_null(entry->user);
+	records_page_free(&page);
+	assert_int_equal(count_all(fixture.two, &page), 1);
+	assert_string_equal(page.entries[0].user, "aaaa");
+	records_page_free(&page);
+	let_time_pass();
+	assert_int_equal(count_all(fixture.two, &page), 1);
+	assert_null(page.entries[0].user);
+	records_page_free(&page);
+}
+
+static void
+a_record_is_forgotten_unless_another_gateway_has_it(void **state)
+{
+	struct error err;
+	char *sandbox;
+
+	(void)state;
+	assert_int_equal(store_forget(fixture.one, &key, &sandbox, &err), -1);
+	assert_int_equal(err.code, ERROR_NOT_FOUND);
+	expect_claim(fixture.one, &key, &use, NULL, false);
+	expect_claim(fixture.one, &other, &use, NULL, false);
+	tell_ready(fixture.one, &key, first_id);
+	assert_int_equal(store_forget(fixture.two, &key, &sandbox, &err), -1);
+	assert_int_equal(err.code, ERROR_BUSY);
+	assert_null(sandbox);
+	assert_int_equal(store_leave(fixture.one, &key, &err), 0);
+	assert_int_equal(store_forget(fixture.two, &key, &sandbox, &err), 0);
+	assert_string_equal(sandbox, "i1");
+	memory_free(sandbox);
+	/* The other one of the login is still there, and being made. */
+	assert_int_equal(store_forget(fixture.two, &other, &sandbox, &err), -1);
+	assert_int_equal(err.code, ERROR_BUSY);
+	expect_claim(fixture.two, &key, &use, NULL, false);
+}
+
+static void
+what_is_on_the_machine_of_another_gateway_is_not_forgotten_here(void **state)
+{
+	static const struct store_key there = { "agent", "", "bbbb" },
+				      here = { "agent", "", "aaaa" };
+	struct error err;
+	char *sandbox;
+
+	(void)state;
+	expect_claim(fixture.two, &there, &use, NULL, false);
+	assert_int_equal(store_leave(fixture.two, &there, &err), 0);
+	assert_int_equal(store_forget(fixture.one, &here, &sandbox, &err), -1);
+	assert_int_equal(err.code, ERROR_NOT_FOUND);
+	expect_claim(fixture.two, &there, &use, NULL, true);
 }
 
 static void
@@ -495,10 +694,17 @@ main(void)
 		TEST(a_sandbox_that_is_released_is_waited_for_and_then_gone),
 		TEST(a_release_that_failed_or_was_cut_off_leaves_the_sandbox_known),
 		TEST(a_login_has_no_more_sandboxes_than_it_may),
+		TEST(one_sandbox_is_not_called_sandboxes),
+		TEST(a_create_that_failed_takes_up_a_place_only_while_it_is_in_doubt),
 		TEST(a_sandbox_of_one_machine_is_another_one_elsewhere),
 		TEST(what_a_vanished_gateway_used_is_found_once_it_is_idle),
+		TEST(what_nobody_can_dispose_of_does_not_hide_the_rest),
 		TEST(a_record_in_doubt_is_kept_until_the_doubt_is_old),
 		TEST(reclaiming_what_is_gone_makes_nothing),
+		TEST(all_records_are_listed_page_by_page),
+		TEST(a_listed_record_says_all_and_which_other_gateway_has_it),
+		TEST(a_record_is_forgotten_unless_another_gateway_has_it),
+		TEST(what_is_on_the_machine_of_another_gateway_is_not_forgotten_here),
 		TEST(tables_of_version_1_are_brought_up_to_date_with_what_is_in_them),
 		TEST(tables_of_a_newer_program_are_left_alone),
 		TEST(what_is_recorded_is_no_statement),

@@ -29,6 +29,7 @@ static struct {
 	bool grants;
 	const char *there; /* the sandbox that the provider has, or NULL */
 	bool is_attached;
+	bool refuses, is_certain; /* it makes none, and it is certain that it did not */
 	bool told;
 	struct error outcome; /* of the last use; ERROR_NONE for success */
 	unsigned reclaims;
@@ -58,8 +59,16 @@ static void
 give_connected(void *argument)
 {
 	struct driver_sandbox *sandbox = argument;
+	static const struct driver_connected nothing = { .nothing = true };
 	struct driver_connected connected = { .directory = "/root" };
 	struct error err;
+
+	if (fixture.refuses) {
+		error_set(&err, ERROR_UNAVAILABLE, "no");
+		sandbox->connect_done(
+		    sandbox->argument, fixture.is_certain ? &nothing : NULL, &err);
+		return;
+	}
 
 	if (sandbox->wanted != NULL &&
 	    (fixture.there == NULL || strcmp(sandbox->wanted, fixture.there) != 0)) {
@@ -148,6 +157,17 @@ fake_release(struct driver_sandbox *sandbox, enum driver_release release, driver
 	loop_timer_start(sandbox->released, 0);
 }
 
+static void
+fake_put_away(struct driver_sandbox *sandbox, const char *id, enum driver_release release,
+    driver_done_fn *done, void *argument)
+{
+	char word[32];
+
+	(void)snprintf(word, sizeof(word), "by-id:%.16s", id);
+	say(word);
+	fake_release(sandbox, release, done, argument);
+}
+
 static struct driver_operation *
 fake_run(struct driver_sandbox *sandbox, char *const *argv, const void *input, size_t input_size,
     size_t max_output, driver_result_fn *done, void *argument)
@@ -170,6 +190,7 @@ static const struct driver fake = { .kind = &fake_kind,
 	.close = fake_close,
 	.connect = fake_connect,
 	.release = fake_release,
+	.put_away = fake_put_away,
 	.run = fake_run };
 
 /* Records that answer from a timer. */
@@ -442,6 +463,139 @@ a_stop_that_is_not_granted_is_busy_and_the_workspace_goes_on(void **state)
 	assert_string_equal(said, "ask stop stopped");
 }
 
+static enum error_code
+put_away(bool destroy)
+{
+	struct error err;
+
+	assert_int_equal(workspace_put_away(fixture.workspace, destroy, finished, NULL, &err), 0);
+	run_until_told();
+	return fixture.outcome.code;
+}
+
+static void
+what_is_recorded_is_put_away_without_being_connected(void **state)
+{
+	char known[] = "known";
+
+	(void)state;
+	fixture.there = "known";
+	fixture.claimed.sandbox = known;
+	fixture.claimed.created = true;
+	open_workspace("agent");
+	assert_int_equal(put_away(true), ERROR_NONE);
+	assert_string_equal(said, "reclaim ask by-id:known destroy destroyed");
+	said[0] = '\0';
+	assert_int_equal(put_away(false), ERROR_NONE);
+	assert_string_equal(said, "reclaim ask by-id:known stop stopped");
+	/* And it goes on as ever. */
+	said[0] = '\0';
+	assert_int_equal(use(), ERROR_NONE);
+	assert_string_equal(said, "claim connect:known ready known ours");
+}
+
+static void
+what_an_option_names_is_connected_to_and_then_put_away(void **state)
+{
+	char known[] = "known";
+
+	(void)state;
+	fixture.there = "other";
+	fixture.is_attached = true;
+	fixture.claimed.sandbox = known;
+	open_workspace("agent");
+	assert_int_equal(put_away(false), ERROR_NONE);
+	assert_string_equal(said, "reclaim connect:- ready other attached ask stop stopped");
+}
+
+static void
+to_put_away_what_is_not_there_makes_nothing(void **state)
+{
+	(void)state;
+	open_workspace("agent");
+	assert_int_equal(put_away(true), ERROR_NOT_FOUND);
+	assert_string_equal(said, "reclaim connect:- destroyed");
+	said[0] = '\0';
+	fixture.claimed.failed = true;
+	error_set(&fixture.claimed.failure, ERROR_NOT_FOUND, "no record");
+	assert_int_equal(put_away(true), ERROR_NOT_FOUND);
+	assert_string_equal(said, "reclaim");
+	assert_null(fixture.there);
+}
+
+static void
+whoever_comes_while_a_sandbox_is_put_away_gets_the_next_one(void **state)
+{
+	char known[] = "known";
+	struct error err;
+
+	(void)state;
+	fixture.there = "known";
+	fixture.claimed.sandbox = known;
+	fixture.claimed.created = true;
+	open_workspace("agent");
+	assert_int_equal(workspace_put_away(fixture.workspace, false, finished, NULL, &err), 0);
+	(void)workspace_use(fixture.workspace, finished, NULL, NULL);
+	run_until_told();
+	run_until_told();
+	assert_int_equal(fixture.outcome.code, ERROR_NONE);
+	assert_string_equal(
+	    said, "reclaim ask by-id:known stop stopped claim connect:known ready known ours");
+}
+
+static void
+a_second_one_who_puts_it_away_is_told_that_it_is_busy(void **state)
+{
+	char known[] = "known";
+	struct error err;
+
+	(void)state;
+	fixture.claimed.sandbox = known;
+	fixture.claimed.created = true;
+	open_workspace("agent");
+	assert_int_equal(workspace_put_away(fixture.workspace, false, finished, NULL, &err), 0);
+	assert_int_equal(workspace_put_away(fixture.workspace, false, finished, NULL, &err), -1);
+	assert_int_equal(err.code, ERROR_BUSY);
+	run_until_told();
+	assert_int_equal(fixture.outcome.code, ERROR_NONE);
+}
+
+static void
+a_release_ends_who_is_about_to_put_it_away(void **state)
+{
+	char known[] = "known";
+	struct error err;
+
+	(void)state;
+	fixture.claimed.sandbox = known;
+	fixture.claimed.created = true;
+	open_workspace("agent");
+	assert_int_equal(workspace_put_away(fixture.workspace, false, finished, NULL, &err), 0);
+	fixture.told = false;
+	workspace_release(fixture.workspace, true, finished, NULL);
+	assert_true(fixture.told);
+	assert_string_equal(said, "");
+}
+
+static void
+a_refused_create_gives_its_place_back_unless_there_is_a_doubt(void **state)
+{
+	(void)state;
+	fixture.refuses = true;
+	open_workspace("agent");
+	assert_int_equal(use(), ERROR_UNAVAILABLE);
+	assert_string_equal(said, "claim connect:- unknown");
+	fixture.is_certain = true;
+	said[0] = '\0';
+	assert_int_equal(use(), ERROR_UNAVAILABLE);
+	assert_string_equal(said, "claim connect:- destroyed");
+	/* An earlier one may have come true. */
+	fixture.claimed.doubtful = true;
+	said[0] = '\0';
+	assert_int_equal(use(), ERROR_UNAVAILABLE);
+	assert_string_equal(said, "claim connect:- unknown");
+}
+
 static void
 a_doubt_that_a_driver_cannot_have_is_settled_at_once(void **state)
 {
@@ -500,6 +654,13 @@ main(void)
 		TEST(an_idle_sandbox_is_released_when_the_records_agree),
 		TEST(and_left_alone_when_others_use_it),
 		TEST(a_stop_that_is_not_granted_is_busy_and_the_workspace_goes_on),
+		TEST(what_is_recorded_is_put_away_without_being_connected),
+		TEST(what_an_option_names_is_connected_to_and_then_put_away),
+		TEST(to_put_away_what_is_not_there_makes_nothing),
+		TEST(whoever_comes_while_a_sandbox_is_put_away_gets_the_next_one),
+		TEST(a_second_one_who_puts_it_away_is_told_that_it_is_busy),
+		TEST(a_release_ends_who_is_about_to_put_it_away),
+		TEST(a_refused_create_gives_its_place_back_unless_there_is_a_doubt),
 		TEST(a_doubt_that_a_driver_cannot_have_is_settled_at_once),
 		TEST(reclaiming_what_is_gone_makes_nothing_and_forgets_it),
 		TEST(whoever_comes_while_nothing_is_reclaimed_gets_a_sandbox),
