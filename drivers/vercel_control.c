@@ -242,7 +242,8 @@ vercel_find_ours(const struct driver_sandbox *sandbox, const struct http_answer 
 		text = json_text(entry, "name");
 		is_running = read_state(json_text(entry, "status")) == VERCEL_RUNNING;
 		/* A server that does not know the filter lists everything. */
-		if (!is_ours(sandbox, entry) || text == NULL || (*name != NULL && !is_running)) {
+		if (!is_ours(sandbox, entry) || text == NULL || !is_name(text, NAME_MAX_LENGTH) ||
+		    (*name != NULL && !is_running)) {
 			is_running = false;
 			continue;
 		}
@@ -277,7 +278,7 @@ vercel_list_others(const struct driver_sandbox *sandbox, const struct http_answe
 		name = json_text(entry, "name");
 		id = destroys ? name : json_text(entry, "currentSessionId");
 		is_running = read_state(json_text(entry, "status")) == VERCEL_RUNNING;
-		if (is_ours(sandbox, entry) && name != NULL && id != NULL &&
+		if (is_ours(sandbox, entry) && name != NULL && id != NULL && is_name(id, ID_MAX) &&
 		    strcmp(name, sandbox->name) != 0 && (destroys || is_running))
 			*ids = memory_list_add(*ids, (*count)++, id);
 	}
@@ -335,9 +336,13 @@ vercel_read_look(const struct driver_sandbox *sandbox, const struct http_answer 
 	look->has_snapshot = json_member(object, "snapshot", json_type_object) != NULL;
 	json_object_put(object);
 	result = 0;
+	/* Both go into URLs' paths, and the name to terminals. */
 	if (look->session == NULL || !is_name(look->session, ID_MAX)) {
 		vercel_look_clear(look);
 		result = error_set(err, ERROR_UNAVAILABLE, "the answer names no session");
+	} else if (look->name != NULL && !is_name(look->name, NAME_MAX_LENGTH)) {
+		vercel_look_clear(look);
+		result = error_set(err, ERROR_UNAVAILABLE, "the answer has a name that is none");
 	}
 	return result;
 }
