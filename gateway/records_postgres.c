@@ -178,6 +178,26 @@ take_rows(const PGresult *answer, struct database_result *result)
 	}
 }
 
+/*
+ * A statement that the server refused. Values that it does not take today it does not take tomorrow
+ * either: classes 22 and 23 of its codes (appendix A of its manual) are the values' fault and not the
+ * database's, and must not look to everybody else as if that were away.
+ */
+static int
+refuse(const struct postgres_connection *connection, const PGresult *answer, struct error *err)
+{
+	struct error reason;
+	const char *code;
+
+	fail(connection, "run", &reason);
+	code = PQresultErrorField(answer, PG_DIAG_SQLSTATE);
+	if (code != NULL && (strncmp(code, "22", 2) == 0 || strncmp(code, "23", 2) == 0))
+		reason.code = ERROR_INVALID;
+	if (err != NULL)
+		*err = reason;
+	return -1;
+}
+
 static size_t
 count_changed(PGresult *answer)
 {
@@ -207,7 +227,7 @@ postgres_run(void *argument, const char *text, const struct database_value *valu
 		if (result != NULL)
 			take_rows(answer, result);
 	} else {
-		outcome = fail(connection, "run", err);
+		outcome = refuse(connection, answer, err);
 	}
 	PQclear(answer);
 	return outcome;
@@ -263,6 +283,18 @@ postgres_reach(void *argument, bool *fresh, struct error *err)
 	return -1;
 }
 
+static void
+postgres_abandon(void *argument)
+{
+	struct postgres_connection *connection = argument;
+	size_t changed;
+
+	if (connection->handle == NULL || PQtransactionStatus(connection->handle) == PQTRANS_IDLE)
+		return;
+	if (postgres_run(connection, "ROLLBACK", NULL, 0, NULL, &changed, NULL) != 0)
+		drop(connection);
+}
+
 /* An advisory lock: there is no row yet that the first one to come could lock. */
 static int
 postgres_begin(void *argument, const char *lock, struct error *err)
@@ -270,12 +302,11 @@ postgres_begin(void *argument, const char *lock, struct error *err)
 	struct database_value value = database_text(lock);
 	size_t changed;
 
-	if (postgres_run(argument, "BEGIN", NULL, 0, NULL, &changed, err) != 0)
-		return -1;
-	if (postgres_run(argument, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &value,
+	if (postgres_run(argument, "BEGIN", NULL, 0, NULL, &changed, err) == 0 &&
+	    postgres_run(argument, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &value,
 		1, NULL, &changed, err) == 0)
 		return 0;
-	(void)postgres_run(argument, "ROLLBACK", NULL, 0, NULL, &changed, NULL);
+	postgres_abandon(argument);
 	return -1;
 }
 
@@ -285,5 +316,6 @@ const struct database_engine database_postgres = {
 	.reach = postgres_reach,
 	.begin = postgres_begin,
 	.run = postgres_run,
+	.abandon = postgres_abandon,
 	.is_shared = true,
 };
