@@ -252,6 +252,16 @@ def test_a_broken_terminal_is_an_unknown_end_and_the_command_is_killed(
     assert ssh(gateway, "echo on", login=login).stdout == b"on\n"
 
 
+def test_what_a_provider_says_is_no_word_to_the_clients_terminal(gateway, provider, login):
+    action = {"then": "close", "close_code": 1011, "close_reason": "\x1b]0;mine\x07\x9b2J\nrws: ok"}
+    provider.fault("^/ws/interactive$", {**action, "after_ms": 1000}, count=0)
+    done = ssh(gateway, "exec sleep 31543", login=login, timeout=60)
+    assert done.returncode == 255
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(b"rws: UNAVAILABLE: ") and b"mine" in line
+    assert not re.search(rb"[\x00-\x1f\x7f-\x9f]", line)
+
+
 @pytest.mark.parametrize("how", ["error_line", "eof", "reset"])
 def test_a_session_that_is_stopped_by_somebody_else_is_an_unknown_end(gateway, provider, warm, how):
     provider.expects_faults = False
