@@ -58,7 +58,7 @@ def expect_line(done, pattern):
     lines = done.stderr.decode().splitlines()
     assert done.returncode == 255
     assert len(lines) == 1 and re.match(r"rws: [A-Z_]+: ", lines[0]), lines
-    assert re.search(pattern, lines[0]), lines[0]
+    assert re.search(pattern, lines[0]) and "wstok" not in lines[0], lines[0]
 
 
 def count(provider, method, path):
@@ -250,6 +250,19 @@ def test_a_broken_terminal_is_an_unknown_end_and_the_command_is_killed(
     provider.call("DELETE", "knobs")
     provider.expects_faults = False
     assert ssh(gateway, "echo on", login=login).stdout == b"on\n"
+
+
+@pytest.mark.parametrize("body", ["", {}, {"command": {"id": "../../stop", "exitCode": None}}])
+def test_a_command_that_is_taken_and_is_never_there_is_one_line(gateway, provider, login, body):
+    provider.fault("/cmd$", {"status": 200, "body": body}, count=0)
+    expect_line(ssh(gateway, "true", login=login, timeout=60), "UNAVAILABLE: .*not there")
+
+
+def test_the_token_of_a_terminal_is_not_told_when_its_url_is_none(gateway, provider, login):
+    place = {"url": f"{provider.url.replace('http', 'ws')}/a b", "token": "wstok_secret"}
+    provider.fault("/interactive$", {"status": 200, "body": place}, count=0)
+    expect_line(ssh(gateway, "true", login=login, timeout=60), "this is no URL")
+    assert "wstok" not in gateway.log_text()
 
 
 def test_what_a_provider_says_is_no_word_to_the_clients_terminal(gateway, provider, login):
