@@ -189,6 +189,8 @@ record_claimed_decode(struct message *message, struct record_claimed *claimed, s
 	claimed->created = message_get_bool(message);
 	claimed->doubtful = message_get_bool(message);
 	claimed->is_shared = message_get_bool(message);
+	if (claimed->sandbox != NULL && !login_id_valid(claimed->sandbox))
+		message->failed = true;
 	if (message_end(message, err) == 0)
 		return 0;
 	record_claimed_free(claimed);

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: ISC
 """Workers that are not themselves any more, and databases that fail: what one login may do to the others' records."""
 
+import contextlib
 import os
 import random
+import sqlite3
 
 import pytest
+from clients import ssh
 from gateway import wait_until
 from records import Postgres
 from records_talk import CLAIMED, READY, RecordsProcess, frame, text
@@ -82,6 +85,30 @@ def test_garbage_from_many_workers_harms_nobody(records):
     assert good.claim() == "i1"
     descriptors = f"/proc/{records.process.pid}/fd"
     wait_until(lambda: len(os.listdir(descriptors)) < 20, what="the end of the workers' sockets")
+
+
+def plant(gateway, instance):
+    """A row of somebody else's hand, about a sandbox of this gateway's that is idle."""
+    directory = gateway.directory / "state/records"
+    names = "login, instance, place, driver, sandbox, created, state, made, used, idle, holder, until"
+    row = ("sandbox", instance, (directory / "place").read_text(), "local", "x", 1, "ready", 1, 1, 1, "", 0)
+    with contextlib.closing(sqlite3.connect(directory / "records.db", timeout=30)) as database, database:
+        database.execute(f"INSERT INTO rwsd_workspaces ({names}) VALUES ({', '.join('?' * len(row))})", row)
+
+
+def test_a_workspace_whose_name_is_a_path_is_none_whoever_names_it(make_gateway):
+    """Its directory would be handed over to the user that workers become: any directory, by root."""
+    gateway = make_gateway()
+    assert ssh(gateway, "true").returncode == 0
+    target = gateway.directory / "target"
+    target.mkdir()
+    owner = target.stat().st_uid
+    (gateway.directory / "state/workspaces/sandbox=").mkdir()
+    plant(gateway, "=/../../../target")
+    found = gateway.wait_log("workspace sandbox=/../../../target: (.*)", timeout=60)
+    assert found.group(1) == "login sandbox has no workspace of that name"
+    assert target.stat().st_uid == owner
+    assert len(gateway.pids("worker")) == 1
 
 
 def test_nothing_is_released_while_the_database_is_away(shared, postgres):

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/base/memory.h"
 #include "core/base/message.h"
 #include "core/login.h"
 #include "core/record_protocol.h"
@@ -353,12 +354,16 @@ an_outcome_that_there_is_not_is_refused(void **state)
 	message_free(&message);
 }
 
-/* What a worker says that is not itself any more: longer than an answer may be, or nothing a database takes. */
+/*
+ * What a worker says that is not itself any more: longer than an answer may be, or nothing a database
+ * takes. And what a database says that somebody else has written to.
+ */
 static void
 a_sandbox_that_has_no_id_is_refused(void **state)
 {
 	static char long_id[LOGIN_ID_LENGTH + 2];
 	const char *const bad[] = { long_id, "", "..", "a/b", "a b", "a\n", "\xff", "\xc3\xa9" };
+	struct record_claimed claimed = { 0 };
 	struct record_ready ready;
 	struct message message;
 	struct error err;
@@ -373,6 +378,12 @@ a_sandbox_that_has_no_id_is_refused(void **state)
 		if (record_ready_decode(&message, &ready, &err) == 0)
 			fail_msg("%s is taken for an id", bad[i]);
 		assert_int_equal(err.code, ERROR_INVALID);
+		message_free(&message);
+		claimed.sandbox = memory_text(bad[i]);
+		record_claimed_encode(&message, &claimed);
+		record_claimed_free(&claimed);
+		if (record_claimed_decode(&message, &claimed, &err) == 0)
+			fail_msg("%s is taken for an id of the records", bad[i]);
 		message_free(&message);
 	}
 }
