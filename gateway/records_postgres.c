@@ -14,6 +14,7 @@
 #include <libpq-fe.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "gateway/records_database.h"
@@ -251,6 +252,14 @@ set_limits(struct postgres_connection *connection, struct error *err)
 	return 0;
 }
 
+/* What a server has to remark would else go to the log as it comes, lines and escapes included. */
+static void
+take_notice(void *argument, const char *text)
+{
+	(void)argument;
+	log_debug("postgresql: %s", text);
+}
+
 static int
 connect_server(struct postgres_connection *connection, struct error *err)
 {
@@ -260,6 +269,7 @@ connect_server(struct postgres_connection *connection, struct error *err)
 	connection->handle = PQconnectStartParams(names, values, 1);
 	if (connection->handle == NULL || PQstatus(connection->handle) == CONNECTION_BAD)
 		return fail(connection, "connect", err);
+	(void)PQsetNoticeProcessor(connection->handle, take_notice, NULL);
 	if (finish_connect(connection, err) != 0)
 		return -1;
 	if (PQsetnonblocking(connection->handle, 1) != 0)

@@ -111,6 +111,17 @@ def test_a_workspace_whose_name_is_a_path_is_none_whoever_names_it(make_gateway)
     assert len(gateway.pids("worker")) == 1
 
 
+def test_what_a_database_remarks_is_no_line_of_the_log(shared, postgres):
+    assert shared.attach("agent").claim() is None
+    postgres.sql(
+        "CREATE FUNCTION remark() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE WARNING E'\\n2026-01-01 error listener[1] forged'; RETURN NEW; END $$; "
+        "CREATE TRIGGER remark BEFORE INSERT ON rwsd_workspaces FOR EACH ROW EXECUTE FUNCTION remark()"
+    )
+    assert shared.attach("other").claim() is None
+    assert "\n2026-01-01" not in shared.log() and "WARNING" not in shared.log()
+
+
 def test_nothing_is_released_while_the_database_is_away(shared, postgres):
     worker = shared.attach("agent", idle=0)
     assert worker.claim() is None
