@@ -47,8 +47,9 @@ json_parse(const void *data, size_t size, struct error *err)
 		json_object_put(value);
 		value = NULL;
 		error_set(err, ERROR_INVALID, "malformed JSON: %s",
-		    problem == json_tokener_success ? "more than one value"
-						    : json_tokener_error_desc(problem));
+		    problem == json_tokener_success    ? "more than one value"
+		    : problem == json_tokener_continue ? "it ends too early"
+						       : json_tokener_error_desc(problem));
 	}
 	json_tokener_free(tokener);
 	return value;

@@ -29,8 +29,8 @@ login_name_valid(const char *text)
 	return length > 0 && !is_dots(text);
 }
 
-static bool
-is_id(const char *text)
+bool
+login_id_valid(const char *text)
 {
 	size_t length;
 
@@ -59,7 +59,7 @@ login_parse(const char *text, struct login *login)
 			return -1;
 		memcpy(login->instance, text + 1, strlen(text + 1));
 	} else if (*text == '=') {
-		if (!is_id(text + 1))
+		if (!login_id_valid(text + 1))
 			return -1;
 		memcpy(login->id, text + 1, strlen(text + 1));
 	}

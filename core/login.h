@@ -21,6 +21,12 @@ struct login {
 /* Is text a NAME (or an INSTANCE)? */
 bool login_name_valid(const char *text);
 
+/*
+ * May it be the id of a sandbox? Of characters that are safe in a URL's path, on a terminal and in a
+ * database, whoever names it: a client or a provider.
+ */
+bool login_id_valid(const char *text);
+
 /* 0, or -1 when text is no login. */
 int login_parse(const char *text, struct login *login);
 

@@ -4,6 +4,7 @@
 
 #include "core/base/memory.h"
 #include "core/base/message.h"
+#include "core/login.h"
 #include "core/record_protocol.h"
 
 void
@@ -190,6 +191,8 @@ record_claimed_decode(struct message *message, struct record_claimed *claimed, s
 	claimed->created = message_get_bool(message);
 	claimed->doubtful = message_get_bool(message);
 	claimed->is_shared = message_get_bool(message);
+	if (claimed->sandbox != NULL && !login_id_valid(claimed->sandbox))
+		message->failed = true;
 	if (message_end(message, err) == 0)
 		return 0;
 	record_claimed_free(claimed);
@@ -218,6 +221,8 @@ record_ready_decode(struct message *message, struct record_ready *ready, struct 
 	ready->sandbox = message_get_text(message);
 	ready->created = message_get_bool(message);
 	message_require(message, ready->sandbox);
+	if (ready->sandbox != NULL && !login_id_valid(ready->sandbox))
+		message->failed = true;
 	if (message_end(message, err) == 0)
 		return 0;
 	record_ready_free(ready);

@@ -108,7 +108,8 @@ void record_claimed_free(struct record_claimed *claimed);
 
 /* worker -> records: this is the sandbox. Said again to a records process that was started anew. */
 struct record_ready {
-	char *sandbox;
+	char *
+	    sandbox; /* decode takes what login_id_valid does: the worker may be anybody's by now */
 	bool created;
 };
 void record_ready_encode(struct message *message, const struct record_ready *ready);

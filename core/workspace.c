@@ -14,6 +14,7 @@
 #include "core/command.h"
 #include "core/driver.h"
 #include "core/files.h"
+#include "core/login.h"
 #include "core/scripts.h"
 #include "core/workspace.h"
 #include "core/workspace_state.h"
@@ -243,6 +244,13 @@ workspace_connected(
 	if (reason != NULL) {
 		err = *reason;
 		error_wrap(&err, "%s", workspace->setup.driver->kind->name);
+		workspace_fail(workspace, &err);
+		return;
+	}
+	/* It goes to terminals, into environments and into the records. */
+	if (!login_id_valid(found->id)) {
+		error_set(&err, ERROR_UNAVAILABLE, "%s: the sandbox has an id that is none",
+		    workspace->setup.driver->kind->name);
 		workspace_fail(workspace, &err);
 		return;
 	}

@@ -165,7 +165,8 @@ socket_split_url(const char *url, char **host, char **path, struct error *err)
 	if (curl_url_set(parsed, CURLUPART_URL, url, 0) != CURLUE_OK ||
 	    curl_url_get(parsed, CURLUPART_HOST, &name, 0) != CURLUE_OK ||
 	    curl_url_get(parsed, CURLUPART_PATH, &way, 0) != CURLUE_OK) {
-		error_set(err, ERROR_INVALID, "this is no URL: %.100s", url);
+		/* The query may hold a secret. */
+		error_set(err, ERROR_INVALID, "this is no URL: %.*s", (int)strcspn(url, "?"), url);
 	} else {
 		(void)curl_url_get(parsed, CURLUPART_PORT, &port, 0);
 		(void)curl_url_get(parsed, CURLUPART_QUERY, &query, 0);

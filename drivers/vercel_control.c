@@ -12,7 +12,7 @@
 
 #define MEMORY_PER_VCPU 2048
 
-#define ID_MAX 128
+#define ID_MAX 128 /* of names too */
 #define PAGE_SIZE 50
 
 static const char tag_managed[] = "rws-managed";
@@ -183,7 +183,8 @@ vercel_find_ours(const struct driver_sandbox *sandbox, const struct http_answer 
 		text = json_text(entry, "name");
 		is_running = read_state(json_text(entry, "status")) == VERCEL_RUNNING;
 		/* A server that does not know the filter lists everything. */
-		if (!is_ours(sandbox, entry) || text == NULL || (*name != NULL && !is_running)) {
+		if (!is_ours(sandbox, entry) || text == NULL || !check_is_name(text, ID_MAX) ||
+		    (*name != NULL && !is_running)) {
 			is_running = false;
 			continue;
 		}
@@ -219,7 +220,8 @@ vercel_list_others(const struct driver_sandbox *sandbox, const struct http_answe
 		id = destroys ? name : json_text(entry, "currentSessionId");
 		is_running = read_state(json_text(entry, "status")) == VERCEL_RUNNING;
 		if (is_ours(sandbox, entry) && name != NULL && id != NULL &&
-		    strcmp(name, sandbox->name) != 0 && (destroys || is_running))
+		    check_is_name(id, ID_MAX) && strcmp(name, sandbox->name) != 0 &&
+		    (destroys || is_running))
 			*ids = memory_list_add(*ids, (*count)++, id);
 	}
 	text = json_text(json_member(object, "pagination", json_type_object), "next");
@@ -276,9 +278,13 @@ vercel_read_look(const struct driver_sandbox *sandbox, const struct http_answer 
 	look->has_snapshot = json_member(object, "snapshot", json_type_object) != NULL;
 	json_object_put(object);
 	result = 0;
+	/* Both go into URLs' paths, and the name to terminals. */
 	if (look->session == NULL || !check_is_name(look->session, ID_MAX)) {
 		vercel_look_clear(look);
 		result = error_set(err, ERROR_UNAVAILABLE, "the answer names no session");
+	} else if (look->name != NULL && !check_is_name(look->name, ID_MAX)) {
+		vercel_look_clear(look);
+		result = error_set(err, ERROR_UNAVAILABLE, "the answer has a name that is none");
 	}
 	return result;
 }

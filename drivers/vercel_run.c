@@ -317,6 +317,9 @@ start(struct vercel_run *run)
 	size_t i;
 
 	if (run->starts++ >= STARTS_MAX) {
+		if (run->err.code == ERROR_NONE)
+			error_set(&run->err, ERROR_UNAVAILABLE,
+			    "the command was taken %d times, and is not there", STARTS_MAX);
 		report(run, NULL, &run->err);
 		return;
 	}

@@ -156,27 +156,34 @@ forget_channel(struct channel *channel)
 	memory_free(channel);
 }
 
-/*
- * The last words: a line for stderr, once everything before it was sent. True when there was one.
- */
+/* A line of ours for stderr. Providers have their words in it, and it goes to a terminal. */
+static void
+say_line(struct channel *channel, const char *kind, const char *words)
+{
+	char plain[2 * ERROR_MESSAGE_MAX];
+	char *line;
+
+	(void)log_escape(plain, sizeof(plain), words, false);
+	line = memory_text_format("rws: %s%s%s%s\n", kind == NULL ? "" : kind,
+	    kind == NULL ? "" : ": ", plain, channel->pty ? "\r" : "");
+	channel_say(channel, line);
+	memory_free(line);
+}
+
+/* The last words, once everything before them was sent. True when there were any. */
 static bool
 say_last_words(struct channel *channel)
 {
-	char text[ERROR_MESSAGE_MAX + 64];
-
 	if (channel->note_sent)
 		return false;
 	channel->note_sent = true;
 	if (channel->ended.failed)
-		(void)snprintf(text, sizeof(text), "rws: %s: %s%s\n",
-		    error_kind(channel->ended.failure.code)->name, channel->ended.failure.message,
-		    channel->pty ? "\r" : "");
+		say_line(channel, error_kind(channel->ended.failure.code)->name,
+		    channel->ended.failure.message);
 	else if (channel->ended.note != NULL)
-		(void)snprintf(text, sizeof(text), "rws: %s%s\n", channel->ended.note,
-		    channel->pty ? "\r" : "");
+		say_line(channel, NULL, channel->ended.note);
 	else
 		return false;
-	channel_say(channel, text);
 	return true;
 }
 
@@ -386,16 +393,12 @@ channel_take_progress(void *argument, struct message *message, struct error *err
 {
 	struct command_progress progress;
 	struct channel *channel;
-	char *line;
 
 	if (command_progress_decode(message, &progress, err) != 0)
 		return -1;
 	channel = find_channel(argument, progress.id);
-	if (channel != NULL && channel->pty) {
-		line = memory_text_format("rws: %s\r\n", progress.text);
-		channel_say(channel, line);
-		memory_free(line);
-	}
+	if (channel != NULL && channel->pty)
+		say_line(channel, NULL, progress.text);
 	command_progress_free(&progress);
 	return 0;
 }

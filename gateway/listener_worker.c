@@ -132,10 +132,16 @@ listener_start_worker(
     struct listener *listener, const char *login, const char *workspace, struct error *err)
 {
 	struct worker_entry *worker;
+	struct login parsed;
 	char *title;
 	int index, control, result;
 	pid_t pid;
 
+	/* Auth and the database name workspaces too; the name becomes a path, and what it leads to is handed over. */
+	if (login_parse(workspace, &parsed) != 0 || strcmp(parsed.name, login) != 0) {
+		error_set(err, ERROR_INVALID, "login %s has no workspace of that name", login);
+		return NULL;
+	}
 	index = conf_login_find(listener->conf, login);
 	if (index < 0) {
 		error_set(err, ERROR_NOT_FOUND, "login %s is no longer configured", login);

@@ -109,6 +109,55 @@ tell_waiting(struct client *client)
 	peer_send(client->peer, &message);
 }
 
+/* Writes one thing; what is wrong with the thing itself is logged, and counts as written. */
+static int
+write_one(struct client *client, enum pending what, struct error *err)
+{
+	struct store_request request = make_request(client);
+	struct store *store = client->clients->store;
+
+	if (what == PENDING_READY)
+		return store_ready(store, &client->key, &request, &client->ready, err);
+	if (what == PENDING_SETTLED)
+		return store_settle(store, &client->key, err);
+	if (what == PENDING_RELEASED)
+		return store_released(store, &client->key, client->outcome, err);
+	return store_leave(store, &client->key, err);
+}
+
+/* 0 when everything is written. What cannot be written now is kept, whatever is wrong with the database. */
+static int
+flush(struct client *client, struct error *err)
+{
+	unsigned what;
+
+	for (what = PENDING_READY; what <= PENDING_LEAVE; what <<= 1) {
+		if ((client->pending & what) == 0)
+			continue;
+		if (write_one(client, (enum pending)what, err) != 0) {
+			if (err->code != ERROR_EXISTS && err->code != ERROR_INVALID)
+				return -1;
+			log_failure(client, "record", err);
+		}
+		client->pending &= ~what;
+	}
+	return 0;
+}
+
+/* What workers of the same workspace have told, those that are gone included, comes before what one asks. */
+static int
+flush_workspace(const struct client *client, struct error *err)
+{
+	struct client *other;
+
+	for (other = client->clients->first; other != NULL; other = other->next)
+		if (strcmp(other->key.login, client->key.login) == 0 &&
+		    strcmp(other->key.instance, client->key.instance) == 0 &&
+		    flush(other, err) != 0)
+			return -1;
+	return 0;
+}
+
 static void
 look(void *argument)
 {
@@ -118,7 +167,10 @@ look(void *argument)
 	struct error err;
 	int result;
 
-	result = store_claim(client->clients->store, &client->key, &request, &claimed, &err);
+	result = flush_workspace(client, &err);
+	if (result == 0)
+		result = store_claim(
+		    client->clients->store, &client->key, &request, &claimed, &err);
 	if (result < 0) {
 		refuse_claim(client, &err);
 	} else if (result > 0) {
@@ -149,42 +201,6 @@ take_claim(void *argument, struct message *message, struct error *err)
 	return 0;
 }
 
-/* Writes one thing; what is wrong with the thing itself is logged, and counts as written. */
-static int
-write_one(struct client *client, enum pending what, struct error *err)
-{
-	struct store_request request = make_request(client);
-	struct store *store = client->clients->store;
-
-	if (what == PENDING_READY)
-		return store_ready(store, &client->key, &request, &client->ready, err);
-	if (what == PENDING_SETTLED)
-		return store_settle(store, &client->key, err);
-	if (what == PENDING_RELEASED)
-		return store_released(store, &client->key, client->outcome, err);
-	return store_leave(store, &client->key, err);
-}
-
-/* Returns whether everything is written. What cannot be written now is, whatever the reason, kept. */
-static bool
-flush(struct client *client)
-{
-	struct error err;
-	unsigned what;
-
-	for (what = PENDING_READY; what <= PENDING_LEAVE; what <<= 1) {
-		if ((client->pending & what) == 0)
-			continue;
-		if (write_one(client, (enum pending)what, &err) != 0) {
-			if (err.code != ERROR_EXISTS)
-				return false;
-			log_failure(client, "record", &err);
-		}
-		client->pending &= ~what;
-	}
-	return true;
-}
-
 static int
 take_ready(void *argument, struct message *message, struct error *err)
 {
@@ -197,7 +213,7 @@ take_ready(void *argument, struct message *message, struct error *err)
 	client->ready = ready;
 	client->is_holder = true;
 	client->pending |= PENDING_READY;
-	(void)flush(client);
+	(void)flush(client, err);
 	return 0;
 }
 
@@ -209,7 +225,7 @@ take_settled(void *argument, struct message *message, struct error *err)
 	if (message_end(message, err) != 0)
 		return -1;
 	client->pending |= PENDING_SETTLED;
-	(void)flush(client);
+	(void)flush(client, err);
 	return 0;
 }
 
@@ -249,7 +265,7 @@ take_release(void *argument, struct message *message, struct error *err)
 		return -1;
 	/* What is not known to be unused is not released. */
 	granted = false;
-	if (!flush(client) ||
+	if (flush_workspace(client, &reason) != 0 ||
 	    store_release(client->clients->store, &client->key, is_asked, &granted, &reason) != 0)
 		log_error("whether %s%s is in use is not known: it stays", client->key.login,
 		    client->key.instance);
@@ -266,7 +282,7 @@ take_released(void *argument, struct message *message, struct error *err)
 	if (record_released_decode(message, &client->outcome, err) != 0)
 		return -1;
 	client->pending |= PENDING_RELEASED;
-	(void)flush(client);
+	(void)flush(client, err);
 	return 0;
 }
 
@@ -304,6 +320,7 @@ worker_closed(void *argument, const struct error *err)
 {
 	struct client *client = argument;
 	struct clients *clients = client->clients;
+	struct error reason;
 
 	if (err->code == ERROR_INVALID)
 		log_error("worker of %s: %s", client->key.login, err->message);
@@ -314,7 +331,7 @@ worker_closed(void *argument, const struct error *err)
 	if (client->is_holder)
 		client->pending |= PENDING_LEAVE;
 	client->is_holder = false;
-	if (flush(client))
+	if (flush(client, &reason) == 0)
 		free_client(client);
 	clients->gone();
 }
@@ -324,7 +341,7 @@ static const struct peer_events events = { rules, worker_closed, NULL };
 void
 client_open(struct clients *clients, struct records_attach *attach)
 {
-	struct client *client;
+	struct client *client, **last;
 
 	client = memory_zeroed(1, sizeof(*client));
 	client->clients = clients;
@@ -334,18 +351,21 @@ client_open(struct clients *clients, struct records_attach *attach)
 	client->key.place = attach->here ? clients->place : "";
 	client->look = loop_timer_new(clients->loop, look, client);
 	client->peer = peer_new(clients->loop, attach->fd, "records", "worker", &events, client);
-	client->next = clients->first;
-	clients->first = client;
+	/* In the order in which they came: so is written what they tell. */
+	for (last = &clients->first; *last != NULL; last = &(*last)->next)
+		continue;
+	*last = client;
 }
 
 void
 clients_flush(struct clients *clients)
 {
 	struct client *client, *next;
+	struct error err;
 
 	for (client = clients->first; client != NULL; client = next) {
 		next = client->next;
-		if (flush(client) && client->peer == NULL)
+		if (flush(client, &err) == 0 && client->peer == NULL)
 			free_client(client);
 	}
 }

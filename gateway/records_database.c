@@ -254,11 +254,10 @@ database_change(struct database *database, const char *statement,
 int
 database_end(struct database *database, int result, struct error *err)
 {
-	if (result == 0)
-		return database_change(database, "COMMIT", NULL, 0, err) < 0 ? -1 : 0;
-	/* What failed is in err already; a connection that is gone has rolled back by itself. */
-	if (database->reached)
-		(void)database_change(database, "ROLLBACK", NULL, 0, NULL);
+	if (result == 0 && database_change(database, "COMMIT", NULL, 0, err) >= 0)
+		return 0;
+	/* What failed is in err already. */
+	database->engine->abandon(database->connection);
 	return -1;
 }
 

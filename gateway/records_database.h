@@ -4,7 +4,8 @@
  * placeholders are $1, $2, ..., numbers are BIGINT, and what differs stays behind this interface.
  *
  * Calls block, each for DATABASE_WAIT at most: the records process has nothing else to do. A call
- * that fails with UNAVAILABLE found the database away; the next one tries to reach it again.
+ * that fails with UNAVAILABLE found the database away; the next one tries to reach it again. INVALID is
+ * what the database will never take.
  */
 #ifndef GATEWAY_RECORDS_DATABASE_H
 #define GATEWAY_RECORDS_DATABASE_H
@@ -60,6 +61,11 @@ struct database_engine {
 	/* Runs one statement; result may be NULL. *changed: how many rows were written. */
 	int (*run)(void *connection, const char *statement, const struct database_value *values,
 	    size_t count, struct database_result *result, size_t *changed, struct error *err);
+	/*
+	 * Ends a transaction in which something failed: nothing of it stays, or else the connection
+	 * does not, so that what comes next is never part of it.
+	 */
+	void (*abandon)(void *connection);
 	bool is_shared; /* other gateways may use the same database */
 	/* A statement that counts tables of the name rwsd_schema. */
 	const char *find_tables;

@@ -14,6 +14,7 @@
 #include <libpq-fe.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "gateway/records_database.h"
@@ -178,6 +179,26 @@ take_rows(const PGresult *answer, struct database_result *result)
 	}
 }
 
+/*
+ * A statement that the server refused. Values that it does not take today it does not take tomorrow
+ * either: classes 22 and 23 of its codes (appendix A of its manual) are the values' fault and not the
+ * database's, and must not look to everybody else as if that were away.
+ */
+static int
+refuse(const struct postgres_connection *connection, const PGresult *answer, struct error *err)
+{
+	struct error reason;
+	const char *code;
+
+	fail(connection, "run", &reason);
+	code = PQresultErrorField(answer, PG_DIAG_SQLSTATE);
+	if (code != NULL && (strncmp(code, "22", 2) == 0 || strncmp(code, "23", 2) == 0))
+		reason.code = ERROR_INVALID;
+	if (err != NULL)
+		*err = reason;
+	return -1;
+}
+
 static size_t
 count_changed(PGresult *answer)
 {
@@ -207,7 +228,7 @@ postgres_run(void *argument, const char *text, const struct database_value *valu
 		if (result != NULL)
 			take_rows(answer, result);
 	} else {
-		outcome = fail(connection, "run", err);
+		outcome = refuse(connection, answer, err);
 	}
 	PQclear(answer);
 	return outcome;
@@ -253,7 +274,7 @@ check_place(const struct postgres_connection *connection, struct error *err)
 	complaint = NULL;
 	options = PQconninfoParse(connection->place, &complaint);
 	if (options == NULL) {
-		error_set(err, ERROR_INVALID, "the URL cannot be read: %.*s",
+		error_set(err, ERROR_UNSUPPORTED, "the URL cannot be read: %.*s",
 		    complaint == NULL ? 0 : (int)strcspn(complaint, ":\"\n"),
 		    complaint == NULL ? "" : complaint);
 		PQfreemem(complaint);
@@ -263,11 +284,19 @@ check_place(const struct postgres_connection *connection, struct error *err)
 	for (option = options; option->keyword != NULL; option++)
 		if (strcmp(option->keyword, "port") == 0 && option->val != NULL &&
 		    !is_port(option->val))
-			result = error_set(err, ERROR_INVALID,
+			result = error_set(err, ERROR_UNSUPPORTED,
 			    "the URL cannot be read: what stands in the port's place is no number (in "
 			    "a password, a \"/\" is written %%2F, a \"@\" %%40)");
 	PQconninfoFree(options);
 	return result;
+}
+
+/* What a server has to remark would else go to the log as it comes, lines and escapes included. */
+static void
+take_notice(void *argument, const char *text)
+{
+	(void)argument;
+	log_debug("postgresql: %s", text);
 }
 
 static int
@@ -281,6 +310,7 @@ connect_server(struct postgres_connection *connection, struct error *err)
 	connection->handle = PQconnectStartParams(names, values, 1);
 	if (connection->handle == NULL || PQstatus(connection->handle) == CONNECTION_BAD)
 		return fail(connection, "connect", err);
+	(void)PQsetNoticeProcessor(connection->handle, take_notice, NULL);
 	if (finish_connect(connection, err) != 0)
 		return -1;
 	if (PQsetnonblocking(connection->handle, 1) != 0)
@@ -304,6 +334,18 @@ postgres_reach(void *argument, bool *fresh, struct error *err)
 	return -1;
 }
 
+static void
+postgres_abandon(void *argument)
+{
+	struct postgres_connection *connection = argument;
+	size_t changed;
+
+	if (connection->handle == NULL || PQtransactionStatus(connection->handle) == PQTRANS_IDLE)
+		return;
+	if (postgres_run(connection, "ROLLBACK", NULL, 0, NULL, &changed, NULL) != 0)
+		drop(connection);
+}
+
 /* An advisory lock: there is no row yet that the first one to come could lock. */
 static int
 postgres_begin(void *argument, const char *lock, struct error *err)
@@ -311,12 +353,11 @@ postgres_begin(void *argument, const char *lock, struct error *err)
 	struct database_value value = database_text(lock);
 	size_t changed;
 
-	if (postgres_run(argument, "BEGIN", NULL, 0, NULL, &changed, err) != 0)
-		return -1;
-	if (postgres_run(argument, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &value,
+	if (postgres_run(argument, "BEGIN", NULL, 0, NULL, &changed, err) == 0 &&
+	    postgres_run(argument, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &value,
 		1, NULL, &changed, err) == 0)
 		return 0;
-	(void)postgres_run(argument, "ROLLBACK", NULL, 0, NULL, &changed, NULL);
+	postgres_abandon(argument);
 	return -1;
 }
 
@@ -326,6 +367,7 @@ const struct database_engine database_postgres = {
 	.reach = postgres_reach,
 	.begin = postgres_begin,
 	.run = postgres_run,
+	.abandon = postgres_abandon,
 	.is_shared = true,
 	.find_tables = "SELECT COUNT(*) FROM pg_catalog.pg_class "
 		       "WHERE relname = 'rwsd_schema' AND pg_catalog.pg_table_is_visible(oid)",

@@ -71,21 +71,26 @@ store_release(struct store *store, const struct store_key *key, bool is_asked, b
     struct error *err)
 {
 	struct database_result found = { 0 };
+	bool may = true;
 	int result;
 
-	*granted = true;
+	*granted = false;
 	if (row_begin(store, key->login, err) != 0)
 		return -1;
 	result = row_find(store, key, &found, err);
 	if (result == 0 && found.rows > 0) {
-		*granted = !row_is_held(store, &found);
-		if (*granted && !is_asked)
-			result = judge_idle(store, key, &found, granted, err);
-		if (result == 0 && *granted)
+		may = !row_is_held(store, &found);
+		if (may && !is_asked)
+			result = judge_idle(store, key, &found, &may, err);
+		if (result == 0 && may)
 			result = begin_disposal(store, key, err);
 	}
 	database_result_free(&found);
-	return database_end(store->database, result, err);
+	/* Not before it is written. */
+	if (database_end(store->database, result, err) != 0)
+		return -1;
+	*granted = may;
+	return 0;
 }
 
 /* With the sandbox goes the record, unless there may be a second one: then it waits for another look. */

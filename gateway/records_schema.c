@@ -72,7 +72,7 @@ check_version(int64_t version, struct error *err)
 {
 	if (version <= NEWEST)
 		return 0;
-	return error_set(err, ERROR_INVALID,
+	return error_set(err, ERROR_UNSUPPORTED,
 	    "the tables are of version %" PRId64 "; this rwsd knows %" PRId64, version, NEWEST);
 }
 

@@ -72,6 +72,27 @@ may_pass(sqlite3 *handle)
 	}
 }
 
+/* A statement that failed: a value that breaks a rule of the tables is not the database's trouble. */
+static int
+refuse(const struct sqlite_connection *connection, int result, struct error *err)
+{
+	struct error reason;
+
+	fail(connection, "run", &reason);
+	if (result == SQLITE_CONSTRAINT || result == SQLITE_MISMATCH || result == SQLITE_TOOBIG)
+		reason.code = ERROR_INVALID;
+	if (err != NULL)
+		*err = reason;
+	return -1;
+}
+
+static void
+drop(struct sqlite_connection *connection)
+{
+	(void)sqlite3_close_v2(connection->handle);
+	connection->handle = NULL;
+}
+
 static void *
 sqlite_open(const char *place)
 {
@@ -84,8 +105,20 @@ sqlite_close(void *argument)
 {
 	struct sqlite_connection *connection = argument;
 
-	(void)sqlite3_close_v2(connection->handle);
+	drop(connection);
 	memory_free(connection);
+}
+
+/* Is the file that is open no more the one of that name? What is written to it nobody would ever read. */
+static bool
+has_moved(const struct sqlite_connection *connection)
+{
+	int moved = 0;
+
+	return sqlite3_get_autocommit(connection->handle) != 0 &&
+	       sqlite3_file_control(connection->handle, NULL, SQLITE_FCNTL_HAS_MOVED, &moved) ==
+		   SQLITE_OK &&
+	       moved != 0;
 }
 
 static int
@@ -94,6 +127,10 @@ sqlite_reach(void *argument, bool *fresh, struct error *err)
 	struct sqlite_connection *connection = argument;
 
 	*fresh = false;
+	if (connection->handle != NULL && has_moved(connection)) {
+		log_error("records: %s was removed or replaced while it was in use", FILE_NAME);
+		drop(connection);
+	}
 	if (connection->handle != NULL)
 		return 0;
 	if (register_vfs() != 0)
@@ -109,9 +146,8 @@ sqlite_reach(void *argument, bool *fresh, struct error *err)
 	}
 	fail(connection, "open", err);
 	if (!may_pass(connection->handle))
-		err->code = ERROR_INVALID;
-	(void)sqlite3_close_v2(connection->handle);
-	connection->handle = NULL;
+		err->code = ERROR_UNSUPPORTED;
+	drop(connection);
 	return -1;
 }
 
@@ -179,10 +215,22 @@ sqlite_run(void *argument, const char *text, const struct database_value *values
 			take_row(statement, result);
 	*changed = (size_t)sqlite3_changes(connection->handle);
 	if (step != SQLITE_DONE)
-		outcome = fail(connection, "run", err);
+		outcome = refuse(connection, step, err);
 out:
 	(void)sqlite3_finalize(statement);
 	return outcome;
+}
+
+static void
+sqlite_abandon(void *argument)
+{
+	struct sqlite_connection *connection = argument;
+
+	/* Most failures have rolled back by themselves. */
+	if (connection->handle == NULL || sqlite3_get_autocommit(connection->handle) != 0)
+		return;
+	if (sqlite3_exec(connection->handle, "ROLLBACK", NULL, NULL, NULL) != SQLITE_OK)
+		drop(connection);
 }
 
 /* One writer at a time is all that SQLite has: any lock is the whole file's. */
@@ -201,6 +249,7 @@ const struct database_engine database_sqlite = {
 	.reach = sqlite_reach,
 	.begin = sqlite_begin,
 	.run = sqlite_run,
+	.abandon = sqlite_abandon,
 	.is_shared = false,
 	.find_tables = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'rwsd_schema'",
 };

@@ -4,6 +4,7 @@
 import concurrent.futures
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -15,6 +16,9 @@ from rws_client import Rws, RwsError
 from test_records_crash import SETTLED, kill_all, kill_records
 
 DRIVERS = ("e2b",)
+
+# Seconds after which a worker has no answer, however late that comes.
+ANSWER_WAIT = 16
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -32,9 +36,9 @@ def make_shared_fixture(make_gateway, postgres):
     postgres.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     name = f"shared-{os.urandom(4).hex()}"
 
-    def make(**login):
+    def make(arguments=(), **login):
         options = {"gateway": name, "state_database": postgres.url}
-        return make_gateway(options=options, logins={"sandbox": login})
+        return make_gateway(options=options, logins={"sandbox": login}, arguments=arguments)
 
     return make
 
@@ -159,6 +163,16 @@ def test_a_killed_records_process_disturbs_nobody(make_gateway, provider):
         assert client.wait(30) == 0
     wait_until(lambda: not provider.sandboxes(), timeout=SETTLED, what="both to be disposed of")
     wait_until(lambda: not sqlite_records(gateway), what="no record to be left")
+
+
+def test_a_database_that_was_removed_is_made_again_while_the_gateway_runs(make_gateway):
+    gateway = make_gateway()
+    sandbox_id(gateway)
+    for path in (gateway.directory / "state/records").glob("records.db*"):
+        path.unlink()
+    other = sandbox_id(gateway, "sandbox+other")
+    gateway.wait_log("records.db was removed or replaced while it was in use")
+    assert [record["sandbox"] for record in sqlite_records(gateway)] == [other]
 
 
 def test_the_records_process_has_few_rights(make_gateway):
@@ -373,6 +387,44 @@ def test_a_vanished_gateways_sandbox_is_disposed_of_by_the_other(make_shared, pr
         client.kill()
     two.wait_log("workspace sandbox is idle, and no gateway has it", timeout=120)
     wait_until(lambda: not provider.sandboxes(), timeout=60, what="its disposal")
+
+
+def stop_worker_with_a_grant(gateway):
+    """An operator destroys the sandbox, and the worker is stopped when it is allowed to and does not know yet."""
+    (records,), (worker,) = gateway.pids("records"), gateway.pids("worker")
+    os.kill(records, signal.SIGSTOP)
+    # pylint: disable=consider-using-with # whoever calls waits for it
+    operator = subprocess.Popen(
+        [BUILD / "rws", "admin", "-s", gateway.directory / "state/admin.sock", "destroy", "sandbox"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    gateway.wait_log("worker -> records RECORD_RELEASE ")
+    os.kill(worker, signal.SIGSTOP)
+    os.kill(records, signal.SIGCONT)
+    gateway.wait_log("records -> worker RECORD_MAY_RELEASE")
+    os.kill(records, signal.SIGSTOP)
+    return operator, [worker, records]
+
+
+def test_a_gateway_that_was_stopped_does_not_destroy_what_another_has_taken_over(make_shared, postgres, provider):
+    one, two = make_shared(arguments=["-v"]), make_shared()
+    sandbox = sandbox_id(one)
+    operator, stopped = stop_worker_with_a_grant(one)
+    asked = time.monotonic()
+    # Half a minute passes.
+    postgres.sql("UPDATE rwsd_workspaces SET until = 1; UPDATE rwsd_leases SET until = 1")
+    with ssh_start(two, "echo $RWS_SANDBOX_ID; cat") as client:
+        assert client.stdout.readline().decode().strip() == sandbox
+        wait_until(lambda: time.monotonic() > asked + ANSWER_WAIT, what="the end of the wait")
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+        assert operator.communicate(timeout=60)[1].startswith("rws: BUSY: ")
+        assert [found["id"] for found in provider.sandboxes()] == [sandbox]
+        client.stdin.write(b"still here\n")
+        client.stdin.close()
+        assert client.stdout.readline() == b"still here\n"
+        assert client.wait(30) == 0
 
 
 def test_under_load_the_death_of_one_gateway_loses_nothing(make_shared, postgres, provider):

@@ -209,6 +209,29 @@ def test_a_broken_terminal_is_an_unknown_end_and_the_command_is_killed(
     assert ssh(gateway, "echo on", login=login).stdout == b"on\n"
 
 
+@pytest.mark.parametrize("body", ["", {}, {"command": {"id": "../../stop", "exitCode": None}}])
+def test_a_command_that_is_taken_and_is_never_there_is_one_line(gateway, provider, login, body):
+    provider.fault("/cmd$", {"status": 200, "body": body}, count=0)
+    expect_line(ssh(gateway, "true", login=login, timeout=60), "UNAVAILABLE: .*not there")
+
+
+def test_the_token_of_a_terminal_is_not_told_when_its_url_is_none(gateway, provider, login):
+    place = {"url": f"{provider.url.replace('http', 'ws')}/a b", "token": "wstok_secret"}
+    provider.fault("/interactive$", {"status": 200, "body": place}, count=0)
+    expect_line(ssh(gateway, "true", login=login, timeout=60), "this is no URL")
+    assert "wstok" not in gateway.log_text()
+
+
+def test_what_a_provider_says_is_no_word_to_the_clients_terminal(gateway, provider, login):
+    action = {"then": "close", "close_code": 1011, "close_reason": "\x1b]0;mine\x07\x9b2J\nrws: ok"}
+    provider.fault("^/ws/interactive$", {**action, "after_ms": 1000}, count=0)
+    done = ssh(gateway, "exec sleep 31543", login=login, timeout=60)
+    assert done.returncode == 255
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(b"rws: UNAVAILABLE: ") and b"mine" in line
+    assert not re.search(rb"[\x00-\x1f\x7f-\x9f]", line)
+
+
 @pytest.mark.parametrize("how", ["error_line", "eof", "reset"])
 def test_a_session_that_is_stopped_by_somebody_else_is_an_unknown_end(gateway, provider, warm, how):
     provider.expects_faults = False

@@ -16,7 +16,9 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/base/memory.h"
 #include "core/base/message.h"
+#include "core/login.h"
 #include "core/record_protocol.h"
 
 struct sample {
@@ -353,6 +355,40 @@ an_outcome_that_there_is_not_is_refused(void **state)
 	message_free(&message);
 }
 
+/*
+ * What a worker says that is not itself any more: longer than an answer may be, or nothing a database
+ * takes. And what a database says that somebody else has written to.
+ */
+static void
+a_sandbox_that_has_no_id_is_refused(void **state)
+{
+	static char long_id[LOGIN_ID_LENGTH + 2];
+	const char *const bad[] = { long_id, "", "..", "a/b", "a b", "a\n", "\xff", "\xc3\xa9" };
+	struct record_claimed claimed = { 0 };
+	struct record_ready ready;
+	struct message message;
+	struct error err;
+	size_t i;
+
+	(void)state;
+	memset(long_id, 'x', LOGIN_ID_LENGTH + 1);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		message_start(&message, MESSAGE_RECORD_READY);
+		message_put_text(&message, bad[i]);
+		message_put_bool(&message, true);
+		if (record_ready_decode(&message, &ready, &err) == 0)
+			fail_msg("%s is taken for an id", bad[i]);
+		assert_int_equal(err.code, ERROR_INVALID);
+		message_free(&message);
+		claimed.sandbox = memory_text(bad[i]);
+		record_claimed_encode(&message, &claimed);
+		record_claimed_free(&claimed);
+		if (record_claimed_decode(&message, &claimed, &err) == 0)
+			fail_msg("%s is taken for an id of the records", bad[i]);
+		message_free(&message);
+	}
+}
+
 int
 main(void)
 {
@@ -362,6 +398,7 @@ main(void)
 		cmocka_unit_test(decode_rejects_trailing_bytes),
 		cmocka_unit_test(messages_that_need_a_descriptor_are_refused_without_one),
 		cmocka_unit_test(an_outcome_that_there_is_not_is_refused),
+		cmocka_unit_test(a_sandbox_that_has_no_id_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -677,6 +677,42 @@ what_is_recorded_is_no_statement(void **state)
 	expect_claim(fixture.two, &odd, &use, sharp, false);
 }
 
+static void
+what_fails_in_a_transaction_is_undone_and_holds_nobody_up(void **state)
+{
+	struct error err;
+
+	(void)state;
+	expect_claim(fixture.one, &key, &use, NULL, false);
+	assert_int_equal(database_begin(fixture.first, "agent", &err), 0);
+	change("UPDATE rwsd_workspaces SET sandbox = 'i9', state = 'ready', until = 0");
+	assert_int_equal(database_change(fixture.first,
+			     "INSERT INTO rwsd_schema (version) VALUES (1)", NULL, 0, &err),
+	    -1);
+	/* It is not the database that is at fault: nobody takes it for away. */
+	assert_int_equal(err.code, ERROR_INVALID);
+	assert_int_equal(database_end(fixture.first, -1, NULL), -1);
+	tell_ready(fixture.one, &key, first_id);
+	expect_claim(fixture.two, &key, &use, "i1", false);
+}
+
+static void
+what_a_database_does_not_take_harms_no_other_login(void **state)
+{
+	static char none[] = "\xff\xfe";
+	struct record_ready ready = { none, true };
+	struct error err;
+
+	(void)state;
+	expect_claim(fixture.one, &key, &use, NULL, false);
+	/* SQLite takes it. */
+	if (store_ready(fixture.one, &key, &use, &ready, &err) != 0)
+		assert_int_equal(err.code, ERROR_INVALID);
+	expect_claim(fixture.one, &other, &use, NULL, false);
+	tell_ready(fixture.one, &other, second_id);
+	expect_claim(fixture.two, &other, &use, "i2", false);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -708,6 +744,8 @@ main(void)
 		TEST(tables_of_version_1_are_brought_up_to_date_with_what_is_in_them),
 		TEST(tables_of_a_newer_program_are_left_alone),
 		TEST(what_is_recorded_is_no_statement),
+		TEST(what_fails_in_a_transaction_is_undone_and_holds_nobody_up),
+		TEST(what_a_database_does_not_take_harms_no_other_login),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

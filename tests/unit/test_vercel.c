@@ -282,8 +282,41 @@ an_answer_with_the_wrong_types_tells_nothing(void **state)
 	assert_false(look.is_persistent || look.is_resumed || look.is_ours);
 	vercel_look_clear(&look);
 	read_look("{\"session\":{\"id\":\"../secrets\"}}", &look, -1);
+	read_look("{\"session\":{\"id\":\"sbx_1\"},\"sandbox\":{\"name\":\"..\"}}", &look, -1);
+	read_look(
+	    "{\"session\":{\"id\":\"sbx_1\"},\"sandbox\":{\"name\":\"\\u001b]0;a\"}}", &look, -1);
 	read_look("{}", &look, -1);
 	read_look("<html></html>", &look, -1);
+}
+
+static void
+a_name_that_would_be_another_path_is_not_in_the_list(void **state)
+{
+	static const char body[] =
+	    "{\"sandboxes\":[{\"name\":\"..\",\"status\":\"running\",\"tags\":{\"rws-instance\":"
+	    "\"gw/box\"}},{\"name\":\"a/b\",\"status\":\"running\",\"tags\":{\"rws-instance\":"
+	    "\"gw/box\"}},{\"name\":\"right\",\"status\":\"stopped\",\"tags\":{\"rws-instance\":"
+	    "\"gw/box\"}}]}";
+	struct http_answer answer = { .outcome = HTTP_DONE, .status = 200 };
+	struct driver_sandbox sandbox = { 0 };
+	char *name, *cursor, mine[] = "mine", **ids = NULL;
+	struct error err;
+	size_t count = 0;
+
+	(void)state;
+	sandbox.context.instance = "gw/box";
+	answer.body = (const unsigned char *)body;
+	answer.size = strlen(body);
+	assert_int_equal(vercel_find_ours(&sandbox, &answer, &name, &cursor, &err), 0);
+	assert_string_equal(name, "right");
+	memory_free(name);
+	sandbox.name = mine;
+	cursor = NULL;
+	assert_int_equal(
+	    vercel_list_others(&sandbox, &answer, true, &ids, &count, &cursor, &err), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(ids[0], "right");
+	memory_list_free(ids);
 }
 
 /* What an archive holds, by libarchive. */
@@ -378,6 +411,7 @@ main(void)
 		cmocka_unit_test(instances_of_a_named_login_have_names_of_their_own),
 		cmocka_unit_test(an_answer_tells_what_runs),
 		cmocka_unit_test(an_answer_with_the_wrong_types_tells_nothing),
+		cmocka_unit_test(a_name_that_would_be_another_path_is_not_in_the_list),
 		cmocka_unit_test(a_file_is_packed_under_any_name),
 		cmocka_unit_test(more_than_was_announced_is_not_packed),
 	};

@@ -419,6 +419,17 @@ records_that_fail_fail_the_use_with_their_reason(void **state)
 	assert_string_equal(said, "claim");
 }
 
+/* It would go to a terminal, into an environment and into a database. */
+static void
+an_id_that_is_none_fails_the_use_and_is_not_recorded(void **state)
+{
+	(void)state;
+	open_workspace("agent");
+	fixture.there = "\033]0;a\nb";
+	assert_int_equal(use(), ERROR_UNAVAILABLE);
+	assert_string_equal(said, "claim connect:- unknown");
+}
+
 static void
 an_idle_sandbox_is_released_when_the_records_agree(void **state)
 {
@@ -651,6 +662,7 @@ main(void)
 		TEST(or_reported_once_where_that_is_asked_for),
 		TEST(an_attached_sandbox_is_what_the_login_says_and_not_what_is_recorded),
 		TEST(records_that_fail_fail_the_use_with_their_reason),
+		TEST(an_id_that_is_none_fails_the_use_and_is_not_recorded),
 		TEST(an_idle_sandbox_is_released_when_the_records_agree),
 		TEST(and_left_alone_when_others_use_it),
 		TEST(a_stop_that_is_not_granted_is_busy_and_the_workspace_goes_on),
