@@ -248,6 +248,7 @@ lost(void *argument, const struct error *err)
 {
 	struct workspace *workspace = argument;
 
+	workspace->losses++;
 	log_error("workspace %s: sandbox %s is lost: %s", workspace->setup.name,
 	    workspace->id == NULL ? "(none)" : workspace->id, err->message);
 	if (workspace->stage == WORKSPACE_READY)
@@ -377,6 +378,12 @@ workspace_reclaim(struct workspace *workspace, workspace_reclaimed_fn *done, voi
 	workspace->reclaimed_argument = argument;
 	if (workspace->stage == WORKSPACE_CLOSED)
 		loop_timer_start(workspace->soon, 0);
+}
+
+unsigned
+workspace_losses(const struct workspace *workspace)
+{
+	return workspace->losses;
 }
 
 bool

@@ -49,7 +49,8 @@ struct workspace {
 	char *known; /* a sandbox that we made earlier */
 	char *lost;  /* one that we made earlier and that is gone */
 	bool is_shared;
-	bool in_doubt; /* there may be a second sandbox of our label */
+	bool in_doubt;   /* there may be a second sandbox of our label */
+	unsigned losses; /* of the sandbox, by itself */
 	unsigned settle_looks;
 	struct loop_timer *settle;
 	bool reclaiming;
