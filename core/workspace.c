@@ -248,7 +248,6 @@ lost(void *argument, const struct error *err)
 {
 	struct workspace *workspace = argument;
 
-	workspace->losses++;
 	log_error("workspace %s: sandbox %s is lost: %s", workspace->setup.name,
 	    workspace->id == NULL ? "(none)" : workspace->id, err->message);
 	if (workspace->stage == WORKSPACE_READY)
@@ -256,6 +255,7 @@ lost(void *argument, const struct error *err)
 	else if (workspace->stage == WORKSPACE_CLAIMING ||
 		 workspace->stage == WORKSPACE_CONNECTING || workspace->stage == WORKSPACE_CHECKING)
 		workspace_fail(workspace, err);
+	workspace->losses++;
 }
 
 static int

@@ -49,13 +49,13 @@ struct workspace {
 	char *known; /* a sandbox that we made earlier */
 	char *lost;  /* one that we made earlier and that is gone */
 	bool is_shared;
-	bool in_doubt;   /* there may be a second sandbox of our label */
-	unsigned losses; /* of the sandbox, by itself */
+	bool in_doubt; /* there may be a second sandbox of our label */
 	unsigned settle_looks;
 	struct loop_timer *settle;
 	bool reclaiming;
 	workspace_reclaimed_fn *reclaimed;
 	void *reclaimed_argument;
+	unsigned losses; /* of the sandbox, by itself */
 
 	bool under_way;   /* its release is */
 	bool asking;      /* the records were asked whether it may be released */
