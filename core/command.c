@@ -76,7 +76,10 @@ struct command {
 	int early_signal;
 	uint64_t limit;
 	struct loop_timer *timeout, *ladder;
-	struct drain *drains[2]; /* of the output of what may be kept running */
+	struct loop_timer *again; /* to start it anew, once, in place of a sandbox that was gone */
+	struct error refusal;     /* why it could not be started */
+	unsigned losses;          /* of the workspace when it was */
+	struct drain *drains[2];  /* of the output of what may be kept running */
 
 	char **argv, **environment;
 	char *directory, *term;
@@ -118,6 +121,7 @@ free_command(struct command *command)
 	drain_free(command->drains[1]);
 	loop_timer_free(command->timeout);
 	loop_timer_free(command->ladder);
+	loop_timer_free(command->again);
 	memory_list_free(command->argv);
 	memory_list_free(command->environment);
 	memory_free(command->directory);
@@ -318,6 +322,12 @@ stream_exited(void *argument, const struct driver_exit *driver_ended, const stru
 	struct command *command = argument;
 	struct command_exit ended = { 0 };
 
+	if (driver_ended == NULL && command->stage == STAGE_STARTING &&
+	    err->code == ERROR_UNAVAILABLE && command->refusal.code == ERROR_NONE) {
+		command->refusal = *err;
+		loop_timer_start(command->again, 0);
+		return;
+	}
 	if (driver_ended == NULL) {
 		fail(command, err);
 		return;
@@ -420,6 +430,7 @@ workspace_ready(void *argument, const struct error *err)
 	start.keep_background = command->request.keep_background;
 	start.kill_grace = kill_grace(command);
 	command->stage = STAGE_STARTING;
+	command->losses = workspace_losses(command->workspace);
 	start_stream(command, &start);
 	memory_free(shell[0]);
 	memory_free(directory);
@@ -433,6 +444,23 @@ workspace_progress(void *argument, const char *text)
 
 	if (command->events != NULL)
 		command->events->progress(command->argument, text);
+}
+
+/* By now the driver has said whether the sandbox is gone, and with it whatever became of the start. */
+static void
+again_expired(void *argument)
+{
+	struct command *command = argument;
+
+	if (command->reason != REASON_NONE || command->rung != RUNG_NONE ||
+	    workspace_losses(command->workspace) == command->losses) {
+		fail(command, &command->refusal);
+		return;
+	}
+	close_stream(command);
+	command->stage = STAGE_WAITING;
+	command->waiter = workspace_use(
+	    command->workspace, workspace_ready, workspace_progress, command);
 }
 
 struct command *
@@ -452,6 +480,7 @@ command_start(struct workspace *workspace, const struct command_request *request
 	command->term = request->term == NULL ? NULL : memory_text(request->term);
 	command->timeout = loop_timer_new(workspace_loop(workspace), timeout_expired, command);
 	command->ladder = loop_timer_new(workspace_loop(workspace), climb, command);
+	command->again = loop_timer_new(workspace_loop(workspace), again_expired, command);
 	workspace_add_command(workspace, command);
 	command->waiter = workspace_use(workspace, workspace_ready, workspace_progress, command);
 	return command;

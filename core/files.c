@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The operations of a workspace's files, from their start to their end. The far end is started by
- * the first of them, and again by the next one after it was lost; operations under way then fail,
+ * the first of them, and again by the next one after it was lost; operations that were under way fail,
  * since nobody knows how far they got.
  */
 #include <string.h>
@@ -34,6 +34,7 @@ struct files_operation {
 	struct files *files; /* NULL while its last callback runs */
 	uint32_t id;
 	enum stage stage;
+	bool is_second; /* it begins anew */
 	struct file_request request;
 	files_done_fn *done;
 	void *argument;
@@ -171,8 +172,10 @@ fail_later(struct files_operation *operation, const struct error *err)
 	loop_timer_start(operation->timer, 0);
 }
 
+static void workspace_ready(void *argument, const struct error *err);
+
 void
-files_lost(struct files *files, const struct error *err)
+files_lost(struct files *files, bool is_untouched, const struct error *err)
 {
 	struct files_operation *operation;
 
@@ -181,9 +184,19 @@ files_lost(struct files *files, const struct error *err)
 		files->backend->close(files->far);
 	files->far = NULL;
 	/* Told from the loop: whoever is told may start another one, or end it all. */
-	for (operation = files->operations; operation != NULL; operation = operation->next)
-		if (operation->stage == STAGE_SENT)
+	for (operation = files->operations; operation != NULL; operation = operation->next) {
+		if (operation->stage != STAGE_SENT)
+			continue;
+		if (!is_untouched || operation->is_second) {
 			fail_later(operation, err);
+			continue;
+		}
+		operation->is_second = true;
+		operation->stage = STAGE_WAITING;
+		operation->state = NULL;
+		operation->waiter = workspace_use(
+		    files->workspace, workspace_ready, NULL, operation);
+	}
 }
 
 /* The driver's own server where there is one, else the script. */

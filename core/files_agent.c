@@ -42,6 +42,7 @@ struct files_agent {
 	struct parcel *first, *last;
 	struct files_reply_reader reader;
 	uint32_t last_number;
+	bool is_started;
 	bool *closed; /* set by close, for whoever is in the middle of an event */
 };
 
@@ -88,8 +89,11 @@ lose(struct files_agent *agent, const char *why)
 {
 	struct error err;
 
-	error_set(&err, ERROR_UNAVAILABLE,
-	    "the files script ended; whether the operation was done is unknown (%s)", why);
+	if (agent->is_started)
+		error_set(&err, ERROR_UNAVAILABLE,
+		    "the files script ended; whether the operation was done is unknown (%s)", why);
+	else
+		error_set(&err, ERROR_UNAVAILABLE, "the files script did not start: %s", why);
 	agent->events->lost(agent->argument, &err);
 }
 
@@ -206,6 +210,7 @@ agent_started(void *argument, const struct driver_descriptors *descriptors, uint
 	struct loop *loop = workspace_loop(agent->workspace);
 
 	(void)pid;
+	agent->is_started = true;
 	agent->ends = *descriptors;
 	(void)descriptor_nonblock(agent->ends.input, NULL);
 	(void)descriptor_nonblock(agent->ends.output, NULL);
@@ -293,6 +298,12 @@ files_agent_open(
 	agent->carrier = carrier_start(&setup, &command, &stream_events, agent);
 	memory_list_free(argv);
 	return agent;
+}
+
+bool
+files_agent_is_started(const struct files_agent *agent)
+{
+	return agent->is_started;
 }
 
 uint32_t

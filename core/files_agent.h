@@ -6,6 +6,7 @@
 #ifndef CORE_FILES_AGENT_H
 #define CORE_FILES_AGENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,9 @@ struct files_agent *files_agent_open(
 
 /* Ends it; accepts NULL. May be called from an event. */
 void files_agent_close(struct files_agent *agent);
+
+/* Did it ever run? What was sent before is not under way then. */
+bool files_agent_is_started(const struct files_agent *agent);
 
 /* A number for the next request. */
 uint32_t files_agent_number(struct files_agent *agent);

@@ -46,8 +46,9 @@ void files_reply(struct files_operation *operation, struct file_reply *reply);
 void files_fail(struct files_operation *operation, const struct error *err);
 
 /*
- * The far end is gone: it was closed already, or is closed now, and every operation it had fails.
+ * The far end is gone: it was closed already, or is closed now, and every operation it had fails. Where it
+ * is untouched, for none of them ever reached it, they begin anew, once.
  */
-void files_lost(struct files *files, const struct error *err);
+void files_lost(struct files *files, bool is_untouched, const struct error *err);
 
 #endif

@@ -55,7 +55,7 @@ server_closed(void *argument, const struct error *reason)
 	error_set(&err, ERROR_UNAVAILABLE,
 	    "the sandbox's file server ended; whether the operation was done is unknown (%s)",
 	    reason->message);
-	files_lost(far->files, &err);
+	files_lost(far->files, false, &err);
 }
 
 static const struct peer_events events = { .rules = rules, .closed = server_closed };

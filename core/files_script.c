@@ -102,8 +102,14 @@ static void
 agent_lost(void *argument, const struct error *err)
 {
 	struct files_line *on = argument;
+	bool is_untouched = true;
+	size_t i;
 
-	files_lost(on->far->files, err);
+	for (i = 0; i < AGENTS; i++)
+		if (on->far->agents[i].agent != NULL &&
+		    files_agent_is_started(on->far->agents[i].agent))
+			is_untouched = false;
+	files_lost(on->far->files, is_untouched, err);
 }
 
 static const struct files_agent_events agent_events = {

@@ -282,6 +282,7 @@ lost(void *argument, const struct error *err)
 	else if (workspace->stage == WORKSPACE_CLAIMING ||
 		 workspace->stage == WORKSPACE_CONNECTING || workspace->stage == WORKSPACE_CHECKING)
 		workspace_fail(workspace, err);
+	workspace->losses++;
 }
 
 static int
@@ -405,6 +406,12 @@ workspace_reclaim(struct workspace *workspace, workspace_reclaimed_fn *done, voi
 	workspace->reclaimed_argument = argument;
 	if (workspace->stage == WORKSPACE_CLOSED)
 		loop_timer_start(workspace->soon, 0);
+}
+
+unsigned
+workspace_losses(const struct workspace *workspace)
+{
+	return workspace->losses;
 }
 
 bool

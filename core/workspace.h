@@ -57,6 +57,9 @@ struct workspace *workspace_new(const struct workspace_setup *setup);
 /* Has there been a sandbox behind it, or been found to be gone? If not, it holds nothing worth keeping. */
 bool workspace_was_reached(const struct workspace *workspace);
 
+/* How often its sandbox went away by itself: who saw that change can tell what was lost with it. */
+unsigned workspace_losses(const struct workspace *workspace);
+
 /* Frees everything; commands must be gone or are dropped without a word. */
 void workspace_free(struct workspace *workspace);
 

@@ -56,6 +56,7 @@ struct workspace {
 	bool reclaiming;
 	workspace_reclaimed_fn *reclaimed;
 	void *reclaimed_argument;
+	unsigned losses; /* of the sandbox, by itself */
 
 	bool under_way;   /* its release is */
 	bool asking;      /* the records were asked whether it may be released */

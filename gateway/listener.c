@@ -194,7 +194,7 @@ open_sockets(struct listener *self, struct error *err)
 
 	list = settings_list(conf_global(self->conf), "listen");
 	/* At most LISTEN_MAX: the configuration was checked. */
-	for (i = 0; list[i] != NULL && i < LISTEN_MAX; i++) {
+	for (i = 0; i < LISTEN_MAX && list[i] != NULL; i++) {
 		self->sockets[i] = open_socket(list[i], err);
 		if (self->sockets[i] < 0)
 			return -1;
