@@ -92,3 +92,26 @@ vercel_event_free(struct vercel_event *event)
 	json_object_put(event->object);
 	memset(event, 0, sizeof(*event));
 }
+
+const char *
+vercel_event_find_command(const struct json_object *object, const char *argument)
+{
+	struct json_object *commands, *arguments;
+	struct vercel_event event;
+	const char *text;
+	size_t i, k;
+
+	commands = json_member(object, "commands", json_type_array);
+	for (i = 0; commands != NULL && i < json_object_array_length(commands); i++) {
+		memset(&event, 0, sizeof(event));
+		vercel_event_take_command(&event, json_object_array_get_idx(commands, i));
+		arguments = json_member(
+		    json_object_array_get_idx(commands, i), "args", json_type_array);
+		for (k = 0; arguments != NULL && k < json_object_array_length(arguments); k++) {
+			text = json_object_get_string(json_object_array_get_idx(arguments, k));
+			if (text != NULL && strcmp(text, argument) == 0)
+				return event.id;
+		}
+	}
+	return NULL;
+}

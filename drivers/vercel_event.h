@@ -35,4 +35,10 @@ void vercel_event_free(struct vercel_event *event);
 /* The same for the object of one command. */
 void vercel_event_take_command(struct vercel_event *event, const struct json_object *command);
 
+/*
+ * The id, which belongs to the object, of the command in a list of them that has this argument;
+ * NULL for none.
+ */
+const char *vercel_event_find_command(const struct json_object *object, const char *argument);
+
 #endif

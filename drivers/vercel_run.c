@@ -25,7 +25,6 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
 #include "core/json.h"
@@ -33,6 +32,7 @@
 #include "drivers/gather.h"
 #include "drivers/vercel_driver.h"
 #include "drivers/vercel_event.h"
+#include "drivers/vercel_log.h"
 
 /* ms for the whole of it, and for a request that is no stream. */
 #define RUN_TIMEOUT 600000
@@ -52,9 +52,7 @@ struct vercel_run {
 	struct gather gather;
 	char **arguments; /* of the script that runs it */
 	bool is_killer;   /* of another one */
-	char *id;         /* of the command, once it is known */
-	bool has_exit;    /* the command has ended */
-	struct buffer line, text;
+	struct vercel_log log;
 	struct http_request *request;
 	void (*step)(struct vercel_run *run); /* what again begins */
 	struct loop_timer *again, *deadline;
@@ -86,16 +84,14 @@ destroy(struct driver_operation *operation)
 {
 	struct vercel_run *run = (struct vercel_run *)operation;
 
-	if (run->starts > 0 && !run->has_exit && !run->is_killer &&
+	if (run->starts > 0 && !run->log.has_exit && !run->is_killer &&
 	    !operation->sandbox->is_closing && !operation->sandbox->is_lost)
 		kill_run(run);
 	http_cancel(run->request);
 	loop_timer_free(run->again);
 	loop_timer_free(run->deadline);
 	memory_list_free(run->arguments);
-	memory_free(run->id);
-	buffer_wipe(&run->line);
-	buffer_wipe(&run->text);
+	vercel_log_free(&run->log);
 	memory_free(run);
 }
 
@@ -165,7 +161,7 @@ conclude(struct vercel_run *run, const char *text)
 	struct error err;
 
 	/* What it did is done: nobody has to be killed. */
-	run->has_exit = true;
+	run->log.has_exit = true;
 	if (gather_read(text, &answer, &err) == 0)
 		report(run, &answer.result, NULL);
 	else
@@ -179,11 +175,11 @@ judge(struct vercel_run *run)
 {
 	char *text;
 
-	text = memory_text_bounded(buffer_data(&run->text), run->text.length);
-	if (gather_is_complete(text) || (run->has_exit && ++run->logs >= LOGS_MAX))
+	text = vercel_log_text(&run->log);
+	if (gather_is_complete(text) || (run->log.has_exit && ++run->logs >= LOGS_MAX))
 		conclude(run, text);
 	else
-		begin_step(run, run->id == NULL ? search : follow, AGAIN_DELAY << run->logs);
+		begin_step(run, run->log.id == NULL ? search : follow, AGAIN_DELAY << run->logs);
 	explicit_bzero(text, strlen(text));
 	memory_free(text);
 }
@@ -196,58 +192,34 @@ stream_expired(struct vercel_run *run)
 	judge(run);
 }
 
-static int
-take_line(struct vercel_run *run, const void *line, size_t size, struct error *err)
+/* The command's end was told: that of the stream is not waited for long. */
+static void
+await_stream_end(struct vercel_run *run)
 {
-	struct vercel_event event;
-	int result;
-
-	result = vercel_event_decode(line, size, &event, err);
-	if (result == 0 && event.kind == VERCEL_COMMAND) {
-		if (run->id == NULL && event.id != NULL)
-			run->id = memory_text(event.id);
-		run->has_exit = run->has_exit || event.has_exit;
-		if (event.has_exit)
-			begin_step(run, stream_expired, END_DELAY);
-	} else if (result == 0 && event.kind == VERCEL_STDOUT) {
-		if (buffer_append(&run->text, event.data, event.size) != 0)
-			result = error_set(
-			    err, ERROR_UNAVAILABLE, "the sandbox's script says too much");
-	} else if (result == 0 && event.kind == VERCEL_FAULT) {
-		log_debug("vercel: a command's stream: %s", event.message);
-	}
-	vercel_event_free(&event);
-	return result;
+	begin_step(run, stream_expired, END_DELAY);
 }
 
-/* Takes the whole lines of what came. What is wrong ends the stream, not the command. */
+/* What is wrong with what came ends the stream, not the command. */
 static void
 received(void *argument)
 {
 	struct vercel_run *run = argument;
 	const struct buffer *bytes = http_received(run->request);
-	unsigned char *start_of, *end;
+	bool ends = false;
 	struct error err;
 	int result;
 
-	result = buffer_append(&run->line, buffer_data(bytes), bytes->length);
-	http_consume(run->request, bytes->length);
-	if (result != 0)
-		error_set(&err, ERROR_UNAVAILABLE, "a line of the command's is too long");
-	while (result == 0 && run->line.length > 0) {
-		start_of = buffer_data(&run->line);
-		end = memchr(start_of, '\n', run->line.length);
-		if (end == NULL)
-			return;
-		result = take_line(run, start_of, (size_t)(end - start_of), &err);
-		buffer_consume(&run->line, (size_t)(end - start_of) + 1);
-	}
-	if (result == 0)
+	result = vercel_log_take(&run->log, buffer_data(bytes), bytes->length, &ends, &err);
+	if (result == 0) {
+		http_consume(run->request, bytes->length);
+		if (ends)
+			await_stream_end(run);
 		return;
+	}
 	http_cancel(run->request);
 	run->request = NULL;
 	loop_timer_stop(run->again);
-	try_again(run, run->id == NULL ? search : follow, &err);
+	try_again(run, run->log.id == NULL ? search : follow, &err);
 }
 
 /* An answer that says that the session is over, or is not ours to use. */
@@ -264,18 +236,6 @@ refuse(struct vercel_run *run, const struct http_answer *answer, const struct er
 	report(run, NULL, &err);
 }
 
-/* The last line may have no end, but only of an answer that is whole. */
-static void
-take_rest(struct vercel_run *run)
-{
-	struct error err;
-
-	if (run->line.length > 0 &&
-	    take_line(run, buffer_data(&run->line), run->line.length, &err) != 0)
-		log_debug("vercel: %s", err.message);
-	buffer_consume(&run->line, run->line.length);
-}
-
 static bool
 may_recover(const struct http_answer *answer)
 {
@@ -290,9 +250,9 @@ started(void *argument, const struct http_answer *answer, const struct error *re
 
 	run->request = NULL;
 	if (reason == NULL)
-		take_rest(run);
+		(void)vercel_log_take_rest(&run->log);
 	loop_timer_stop(run->again);
-	if (reason == NULL || run->id != NULL) {
+	if (reason == NULL || run->log.id != NULL) {
 		judge(run);
 	} else if (may_recover(answer)) {
 		try_again(run, search, reason);
@@ -301,13 +261,6 @@ started(void *argument, const struct http_answer *answer, const struct error *re
 		run->starts = 0;
 		refuse(run, answer, reason);
 	}
-}
-
-static void
-clear_output(struct vercel_run *run)
-{
-	buffer_consume(&run->line, run->line.length);
-	buffer_consume(&run->text, run->text.length);
 }
 
 static void
@@ -323,7 +276,7 @@ start(struct vercel_run *run)
 		report(run, NULL, &run->err);
 		return;
 	}
-	clear_output(run);
+	vercel_log_clear(&run->log);
 	list = json_object_new_array();
 	for (i = 1; run->arguments[i] != NULL; i++)
 		json_object_array_add(list, json_object_new_string(run->arguments[i]));
@@ -342,30 +295,6 @@ start(struct vercel_run *run)
 		.argument = run });
 }
 
-/* The id of the command whose arguments have the name of our directory, or NULL. */
-static const char *
-find_command(const struct vercel_run *run, const struct json_object *object)
-{
-	struct json_object *commands, *arguments;
-	struct vercel_event event;
-	const char *text;
-	size_t i, k;
-
-	commands = json_member(object, "commands", json_type_array);
-	for (i = 0; commands != NULL && i < json_object_array_length(commands); i++) {
-		memset(&event, 0, sizeof(event));
-		vercel_event_take_command(&event, json_object_array_get_idx(commands, i));
-		arguments = json_member(
-		    json_object_array_get_idx(commands, i), "args", json_type_array);
-		for (k = 0; arguments != NULL && k < json_object_array_length(arguments); k++) {
-			text = json_object_get_string(json_object_array_get_idx(arguments, k));
-			if (text != NULL && strcmp(text, run->gather.work) == 0)
-				return event.id;
-		}
-	}
-	return NULL;
-}
-
 static void
 searched(void *argument, const struct http_answer *answer, const struct error *reason)
 {
@@ -382,9 +311,9 @@ searched(void *argument, const struct http_answer *answer, const struct error *r
 		return;
 	}
 	object = json_parse_object(answer->body, answer->size, NULL);
-	id = find_command(run, object);
+	id = vercel_event_find_command(object, run->gather.work);
 	if (id != NULL) {
-		run->id = memory_text(id);
+		run->log.id = memory_text(id);
 		follow(run);
 	} else {
 		start(run);
@@ -420,7 +349,7 @@ asked(void *argument, const struct http_answer *answer, const struct error *reas
 	}
 	object = json_parse_object(answer->body, answer->size, NULL);
 	vercel_event_take_command(&event, json_member(object, "command", json_type_object));
-	run->has_exit = event.has_exit;
+	run->log.has_exit = event.has_exit;
 	json_object_put(object);
 	run->failures = 0;
 	judge(run);
@@ -432,7 +361,7 @@ ask(struct vercel_run *run)
 {
 	char *rest;
 
-	rest = memory_text_format("/cmd/%s", run->id);
+	rest = memory_text_format("/cmd/%s", run->log.id);
 	run->request = vercel_session_call(run->operation.sandbox, rest,
 	    &(struct vercel_call){ .method = "GET",
 		.repeat = HTTP_IDEMPOTENT,
@@ -457,9 +386,9 @@ followed(void *argument, const struct http_answer *answer, const struct error *r
 		try_again(run, follow, reason);
 		return;
 	}
-	if (reason == NULL)
-		take_rest(run);
-	text = memory_text_bounded(buffer_data(&run->text), run->text.length);
+	if (reason == NULL && vercel_log_take_rest(&run->log))
+		await_stream_end(run);
+	text = vercel_log_text(&run->log);
 	if (gather_is_complete(text))
 		conclude(run, text);
 	else
@@ -475,8 +404,8 @@ follow(struct vercel_run *run)
 {
 	char *rest;
 
-	clear_output(run);
-	rest = memory_text_format("/cmd/%s/logs", run->id);
+	vercel_log_clear(&run->log);
+	rest = memory_text_format("/cmd/%s/logs", run->log.id);
 	run->request = vercel_session_call(run->operation.sandbox, rest,
 	    &(struct vercel_call){
 		.method = "GET", .received = received, .done = followed, .argument = run });
@@ -503,8 +432,7 @@ vercel_run(struct driver_sandbox *sandbox, char *const *argv, const void *input,
 
 	run = memory_zeroed(1, sizeof(*run));
 	gather_init(&run->gather, max_output);
-	buffer_init(&run->line, gather_answer_max(&run->gather) + 2 * HTTP_STREAM_ROOM);
-	buffer_init(&run->text, gather_answer_max(&run->gather));
+	vercel_log_init(&run->log, gather_answer_max(&run->gather));
 	run->done = done;
 	run->argument = argument;
 	run->again = loop_timer_new(sandbox->context.loop, again_expired, run);
