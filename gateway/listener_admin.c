@@ -62,7 +62,7 @@ static const struct {
 	[ADMIN_START] = { "start", admin_act_workspace, ACT_WAIT, admin_act_give_up },
 	[ADMIN_STOP] = { "stop", admin_act_workspace, ACT_WAIT, admin_act_give_up },
 	[ADMIN_DESTROY] = { "destroy", admin_act_workspace, ACT_WAIT, admin_act_give_up },
-	[ADMIN_FORGET] = { "forget", admin_records_forget, FORGET_WAIT, admin_act_give_up },
+	[ADMIN_FORGET] = { "forget", admin_records_forget, FORGET_WAIT, admin_records_forget_late },
 };
 
 void

@@ -92,6 +92,7 @@ keep_last(struct admin_client *client, const struct record_entry *entry)
 static void
 go_without(struct admin_client *client, const char *why)
 {
+	memory_free(client->note);
 	client->note = memory_text_format("the records do not answer (%s): what has no worker here "
 					  "is not listed, or not in full",
 	    why);
@@ -178,6 +179,17 @@ forgotten(void *argument, const struct records_forgotten *answer, const struct e
 		    answer->sandbox == NULL ? "(none)" : answer->sandbox);
 	admin_client_end(
 	    client, answer == NULL ? err : NULL, answer == NULL ? NULL : answer->sandbox, NULL);
+}
+
+void
+admin_records_forget_late(struct admin_client *client)
+{
+	struct error err;
+
+	records_question_cancel(client->question);
+	client->question = NULL;
+	error_set(&err, ERROR_TIMEOUT, "the records have not answered; what was asked for goes on");
+	admin_client_end(client, &err, NULL, NULL);
 }
 
 /* The login need not be configured: that is what this is for. */

@@ -91,6 +91,7 @@ void admin_records_give_up(struct admin_client *client);
 void admin_records_go_on(struct admin_client *client);
 void admin_records_free(struct admin_client *client);
 void admin_records_forget(struct admin_client *client, const char *target);
+void admin_records_forget_late(struct admin_client *client);
 
 /* listener_admin_act.c: the same. */
 void admin_act_reload(struct admin_client *client, const char *target);

@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 
@@ -226,6 +227,23 @@ def test_what_is_in_use_is_not_forgotten(make_gateway):
     sandbox = sandbox_id(gateway)
     assert refusal(gateway, "forget", "sandbox")[0] == "BUSY"
     assert [record["sandbox"] for record in sqlite_records(gateway)] == [sandbox]
+
+
+def test_records_that_hang_are_not_waited_for(make_gateway):
+    gateway = make_gateway()
+    assert ssh(gateway, "true").returncode == 0
+    insert(gateway, ("gone", "i1"))
+    (records,) = gateway.pids("records")
+    os.kill(records, signal.SIGSTOP)
+    try:
+        said = answer(gateway, "workspaces")
+        assert [row["workspace"] for row in said["workspaces"]] == ["sandbox"]
+        assert "not in time" in said["note"]
+        assert refusal(gateway, "forget", "sandbox+gone")[0] == "TIMEOUT"
+    finally:
+        os.kill(records, signal.SIGCONT)
+    # What comes too late disturbs nobody.
+    wait_until(lambda: list(workspaces(gateway)) == ["sandbox"], what="the record to be forgotten")
 
 
 # A database that is no good

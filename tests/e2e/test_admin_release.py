@@ -130,6 +130,11 @@ def test_what_is_idle_and_what_ended_by_itself_goes_without_an_error_in_the_log(
     assert ssh(gateway, "true").returncode == 0
     provider.end_sandbox()
     wait_until(lambda: not gateway.pids("worker"), what="the worker's end")
+    wait_until(lambda: not sqlite_records(gateway), timeout=40, what="no record to be left")
     # And with none: the record is what is left of it.
+    assert ssh(gateway, "true").returncode == 0
+    gateway.end()
+    provider.end_sandbox()
+    gateway.start()
     wait_until(lambda: not sqlite_records(gateway), timeout=40, what="no record to be left")
     assert not errors(gateway)
