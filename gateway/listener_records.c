@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -47,15 +48,18 @@ static const struct peer_rule records_rules[] = {
 	{ 0, NULL, 0, NULL },
 };
 
+/* A process that is not reached any more is of no use to workers that come: it ends, so that another one is started. */
 static void
 records_closed(void *argument, const struct error *err)
 {
 	struct listener *listener = argument;
 
-	if (listener->draining)
+	if (listener->draining) {
 		log_debug("records: %s", err->message);
-	else
+	} else {
 		log_error("records: %s", err->message);
+		(void)kill(listener->records_pid, SIGKILL);
+	}
 	peer_free(listener->records);
 	listener->records = NULL;
 }
