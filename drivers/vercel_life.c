@@ -115,9 +115,11 @@ extended(void *argument, const struct http_answer *answer, const struct error *r
 	if (reason == NULL) {
 		/* The session's timeout counts from a beginning by the server's clock: the
 		 * difference is what was added. */
-		if (vercel_read_look(sandbox, answer, &look, &err) == 0 && look.timeout > 0) {
-			sandbox->ends += look.timeout - sandbox->timeout;
-			sandbox->timeout = look.timeout;
+		if (vercel_read_look(sandbox, answer, &look, &err) == 0) {
+			if (look.timeout > 0) {
+				sandbox->ends += look.timeout - sandbox->timeout;
+				sandbox->timeout = look.timeout;
+			}
 			vercel_look_clear(&look);
 		}
 		waiting_tell(&sandbox->waiting, NULL);

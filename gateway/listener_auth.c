@@ -4,6 +4,7 @@
  * number of its connection; the answer comes from the auth process alone, so that no session can
  * talk itself into a login.
  */
+#include <signal.h>
 #include <string.h>
 
 #include "conf/conf.h"
@@ -91,10 +92,13 @@ auth_closed(void *argument, const struct error *err)
 {
 	struct listener *listener = argument;
 
-	if (listener->draining)
+	if (listener->draining) {
 		log_debug("auth: %s", err->message);
-	else
+	} else {
+		/* It may live on, of no use to anybody: another one is started once it has ended. */
 		log_error("auth: %s", err->message);
+		(void)kill(listener->auth_pid, SIGKILL);
+	}
 	peer_free(listener->auth);
 	listener->auth = NULL;
 	hold_questions(listener, true);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -83,15 +84,18 @@ lose_records(struct listener *listener)
 	listener_fail_questions(listener);
 }
 
+/* A process that is not reached any more is of no use to workers that come: it ends, so that another one is started. */
 static void
 records_closed(void *argument, const struct error *err)
 {
 	struct listener *listener = argument;
 
-	if (listener->draining)
+	if (listener->draining) {
 		log_debug("records: %s", err->message);
-	else
+	} else {
 		log_error("records: %s", err->message);
+		(void)kill(listener->records_pid, SIGKILL);
+	}
 	lose_records(listener);
 }
 

@@ -382,6 +382,7 @@ main(int argc, char **argv)
 		(void)fputs("rwsd-records is started by rwsd, not by hand\n", stderr);
 		return 64;
 	}
+	process_set_title("rwsd: records");
 	result = run(&err);
 	if (result != 0)
 		log_error("%s", err.message);

@@ -4,6 +4,7 @@
 import concurrent.futures
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -165,6 +166,21 @@ def test_a_killed_records_process_disturbs_nobody(make_gateway, provider):
     wait_until(lambda: not sqlite_records(gateway), what="no record to be left")
 
 
+def test_a_records_process_that_cannot_take_a_worker_any_more_is_replaced(make_gateway):
+    gateway = make_gateway()
+    sandbox_id(gateway)
+    (records,) = gateway.pids("records")
+    in_use = len(os.listdir(f"/proc/{records}/fd"))
+    status = pathlib.Path(f"/proc/{records}/status").read_text()
+    user, group = (int(re.search(rf"{name}:\t(\d+)", status).group(1)) for name in ("Uid", "Gid"))
+    command = ["prlimit", f"--pid={records}", f"--nofile={in_use}:{in_use}"]
+    # As its own user: root need not have the right to limit others.
+    own = {"user": user, "group": group} if os.geteuid() == 0 else {}
+    subprocess.run(command, check=True, **own)
+    wait_until(lambda: ssh(gateway, "true", login="sandbox+other").returncode == 0, timeout=60, what="another one")
+    assert records not in gateway.pids("records")
+
+
 def test_a_database_that_was_removed_is_made_again_while_the_gateway_runs(make_gateway):
     gateway = make_gateway()
     sandbox_id(gateway)
@@ -179,6 +195,8 @@ def test_the_records_process_has_few_rights(make_gateway):
     gateway = make_gateway()
     assert ssh(gateway, "true").returncode == 0
     (records,) = gateway.pids("records")
+    # Without what it was started with.
+    assert gateway.roles()[records][1] == "rwsd: records"
     status = pathlib.Path(f"/proc/{records}/status").read_text()
     assert "Seccomp:\t2" in status
     assert "NoNewPrivs:\t1" in status

@@ -659,7 +659,7 @@ tables_of_a_newer_program_are_left_alone(void **state)
 	old = database_open(place(), 0);
 	assert_int_equal(
 	    database_query(old, "SELECT login FROM rwsd_workspaces", NULL, 0, &result, &err), -1);
-	assert_int_equal(err.code, ERROR_INVALID);
+	assert_int_equal(err.code, ERROR_UNSUPPORTED);
 	assert_non_null(strstr(err.message, "version 1000"));
 	database_close(old);
 	change("DELETE FROM rwsd_schema WHERE version = 1000");
