@@ -97,7 +97,8 @@ auth_closed(void *argument, const struct error *err)
 	} else {
 		/* It may live on, of no use to anybody: another one is started once it has ended. */
 		log_error("auth: %s", err->message);
-		(void)kill(listener->auth_pid, SIGKILL);
+		if (listener->auth_pid > 0)
+			(void)kill(listener->auth_pid, SIGKILL);
 	}
 	peer_free(listener->auth);
 	listener->auth = NULL;

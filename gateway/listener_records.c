@@ -94,7 +94,9 @@ records_closed(void *argument, const struct error *err)
 		log_debug("records: %s", err->message);
 	} else {
 		log_error("records: %s", err->message);
-		(void)kill(listener->records_pid, SIGKILL);
+		/* Never that of nobody, -1: it would be everybody. */
+		if (listener->records_pid > 0)
+			(void)kill(listener->records_pid, SIGKILL);
 	}
 	lose_records(listener);
 }
