@@ -247,7 +247,7 @@ connected(void *argument, const struct driver_connected *connected, const struct
 	struct contract *contract = waiting->contract;
 
 	waiting->done = true;
-	if (connected == NULL) {
+	if (err != NULL) {
 		contract->failure = *err;
 		return;
 	}
