@@ -322,8 +322,9 @@ stream_exited(void *argument, const struct driver_exit *driver_ended, const stru
 	struct command *command = argument;
 	struct command_exit ended = { 0 };
 
+	/* Whether it ran is known: where that is not so, it is not for us to run it twice. */
 	if (driver_ended == NULL && command->stage == STAGE_STARTING &&
-	    err->code == ERROR_UNAVAILABLE && command->refusal.code == ERROR_NONE) {
+	    err->code == ERROR_NOT_FOUND && command->refusal.code == ERROR_NONE) {
 		command->refusal = *err;
 		loop_timer_start(command->again, 0);
 		return;
@@ -446,7 +447,7 @@ workspace_progress(void *argument, const char *text)
 		command->events->progress(command->argument, text);
 }
 
-/* By now the driver has said whether the sandbox is gone, and with it whatever became of the start. */
+/* By now the driver has said whether the sandbox is gone. */
 static void
 again_expired(void *argument)
 {

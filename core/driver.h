@@ -127,7 +127,7 @@ struct driver_stream_events {
 	/*
 	 * It ended, or (ended NULL) its outcome cannot be known: err says why. Comes only after
 	 * every byte of output was put into the descriptors, and once; the stream is then freed
-	 * with close.
+	 * with close. NOT_FOUND: the sandbox is not there, and nothing of the command ever ran.
 	 */
 	void (*exited)(void *argument, const struct driver_exit *ended, const struct error *err);
 	/* With DRIVER_GROUP, after exited: no process of the group is left. */

@@ -60,6 +60,7 @@ struct e2b_process {
 	struct driver_exit exit;
 	bool stream_ended; /* the envelope that ends the stream came */
 	unsigned connects;
+	bool was_not_begun; /* for sure: nobody took the request to start it */
 	struct loop_timer *again;
 	struct error err; /* why it fails, while judging or after a broken stream */
 	bool is_taking;   /* frames, so that it must not be freed */
@@ -162,6 +163,24 @@ stream_over(struct e2b_process *process, const struct error *err)
 	connect_again(process);
 }
 
+/*
+ * Is it the proxy that answers, for want of a sandbox behind it? What it says then names the sandbox,
+ * and nobody else's 502 does (e2b.md section 2.5).
+ */
+static bool
+is_from_proxy(const struct http_answer *answer)
+{
+	struct json_object *object;
+	bool is_its;
+
+	if (answer->outcome != HTTP_REFUSED || answer->status != 502)
+		return false;
+	object = json_parse(answer->body, answer->size, NULL);
+	is_its = json_text(object, "sandboxId") != NULL;
+	json_object_put(object);
+	return is_its;
+}
+
 /* A start that failed. Whether it was done after all is not asked: it is undone. */
 static void
 start_failed(
@@ -170,6 +189,7 @@ start_failed(
 	struct error err = *reason;
 
 	error_wrap(&err, "start command");
+	process->was_not_begun = answer->outcome == HTTP_UNSENT || is_from_proxy(answer);
 	if (answer->outcome == HTTP_UNKNOWN || answer->outcome == HTTP_BROKEN ||
 	    answer->status >= 500)
 		e2b_chore_reap(process->sandbox, process->tag);
@@ -485,6 +505,7 @@ void
 e2b_process_judge(struct driver_sandbox *sandbox, const struct error *gone)
 {
 	struct e2b_process *process;
+	struct error reason;
 
 	for (process = sandbox->processes; process != NULL;) {
 		if (process->stage == STAGE_ENDED ||
@@ -492,7 +513,10 @@ e2b_process_judge(struct driver_sandbox *sandbox, const struct error *gone)
 			process = process->next;
 			continue;
 		}
-		tell_ended(process, NULL, gone != NULL ? gone : &process->err);
+		reason = gone != NULL ? *gone : process->err;
+		if (gone != NULL && process->was_not_begun)
+			reason.code = ERROR_NOT_FOUND;
+		tell_ended(process, NULL, &reason);
 		process = sandbox->processes;
 	}
 }

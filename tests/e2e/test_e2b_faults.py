@@ -126,6 +126,17 @@ def test_a_start_whose_answer_is_lost_is_not_repeated_and_is_undone(gateway, pro
     assert ssh(gateway, "echo on", login=warm).stdout == b"on\n"
 
 
+@pytest.mark.parametrize("action", [{"drop": "after"}, {"after_events": 1}, {"status": 502, "after": True}])
+def test_a_start_that_may_have_worked_is_not_repeated_in_the_next_sandbox(gateway, provider, warm, action):
+    """Only who is told that nothing ran may run it again, though the sandbox is gone with what it did."""
+    provider.fault("Process/Start", {**action, "kill_sandbox": True}, count=0)
+    expect_line(ssh(gateway, "echo lost", login=warm), "UNAVAILABLE: ")
+    assert provider.count("POST", "/v2/sandboxes") == provider.count("POST", "/sandboxes") == 0
+    provider.end_faults()
+    provider.expects_faults = False
+    assert ssh(gateway, "echo on", login=warm).stdout == b"on\n"
+
+
 @pytest.mark.parametrize(
     ("action", "line"),
     [
@@ -228,12 +239,13 @@ def test_a_terminal_goes_on_after_its_stream_broke(gateway, provider, warm):
     assert client.returncode == 9
 
 
-def test_a_sandbox_that_went_away_is_told_once_and_replaced(gateway, provider, warm):
+def test_a_sandbox_that_went_away_is_logged_and_replaced(gateway, provider, warm):
     provider.expects_faults = False
     for sandbox in provider.sandboxes():
         provider.call("POST", f"sandboxes/{sandbox['id']}/kill")
-    expect_line(ssh(gateway, "true", login=warm), r"sandbox \w+ is gone: it was killed")
+    before = gateway.log_length()
     assert ssh(gateway, "echo new", login=warm).stdout == b"new\n"
+    gateway.wait_log(r"is lost: sandbox \w+ is gone: it was killed", start=before)
 
 
 # Input
