@@ -40,7 +40,10 @@ struct cli_destination {
 	char *port; /* NULL when it names none */
 };
 
-/* cli_connection.c. A URI, and what names a block of ssh_config(5), is all host. */
+/*
+ * cli_connection.c. A URI, and what else has no login in front of an @, such as the name of a block of
+ * ssh_config(5), is all host.
+ */
 void cli_destination_parse(struct cli_destination *destination, const char *text);
 void cli_destination_free(struct cli_destination *destination);
 
