@@ -49,8 +49,8 @@ void conf_free(struct conf *conf); /* accepts NULL; wipes secrets */
 
 /*
  * Is there all that it takes to start? Every login needs a driver that takes its options, and a key,
- * and the files that the configuration names need safe permissions. Looks only, makes nothing. Returns 0, or -1 with
- * the first thing that is wrong, again with file and line.
+ * and the files that the configuration names need safe permissions. Looks only, makes nothing.
+ * Returns 0, or -1 with the first thing that is wrong, again with file and line.
  */
 int conf_check(const struct conf *conf, struct error *err);
 

@@ -77,8 +77,9 @@ struct admin_status {
 	uint32_t pid;
 	int64_t since; /* s of the epoch, as all times here */
 	bool draining;
-	uint32_t sessions, starting, spares,
-	    workers;      /* starting: of sessions, those yet to log in */
+	uint32_t sessions;
+	uint32_t starting; /* of the sessions, those yet to log in */
+	uint32_t spares, workers;
 	uint32_t crashes; /* of any process, since the start */
 	char *place;      /* names this gateway in its records; NULL while that is not known */
 };
@@ -144,8 +145,8 @@ struct admin_record {
 	bool created;      /* else it was attached to */
 	int64_t since;     /* it is on record */
 	int64_t last_used; /* by any gateway */
-	char *
-	    gateway; /* the place of another gateway that has it now, or whose machine it is on, or NULL */
+	/* The place of another gateway that has it now, or whose machine it is on, or NULL. */
+	char *gateway;
 	bool is_elsewhere; /* on another gateway's machine: it has no worker here */
 };
 void admin_record_encode(struct message *message, const struct admin_record *record);

@@ -38,8 +38,8 @@ enum record_list_message {
  */
 struct records_state {
 	struct error failure;
-	char
-	    *place; /* names this gateway in the records, for ever; NULL when it has no place yet */
+	/* Names this gateway in the records, for ever; NULL when it has no place yet. */
+	char *place;
 };
 void records_state_encode(struct message *message, const struct records_state *state);
 int records_state_decode(struct message *message, struct records_state *state, struct error *err);
@@ -54,13 +54,12 @@ void records_list_encode(struct message *message, const struct records_list *lis
 int records_list_decode(struct message *message, struct records_list *list, struct error *err);
 void records_list_free(struct records_list *list);
 
-/* See gateway/records_store.c. */
 enum record_state {
-	RECORD_STATE_CREATING,
-	RECORD_STATE_READY,
-	RECORD_STATE_DISPOSING,
+	RECORD_STATE_CREATING,  /* asked for; no sandbox is known yet */
+	RECORD_STATE_READY,     /* it was there when last heard of */
+	RECORD_STATE_DISPOSING, /* a gateway stops or destroys it */
 	RECORD_STATE_STOPPED,
-	RECORD_STATE_KEPT,
+	RECORD_STATE_KEPT, /* left running, and nobody's to dispose of */
 	RECORD_STATES,
 };
 

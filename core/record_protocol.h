@@ -41,9 +41,9 @@ enum record_message {
 
 /* listener -> records, first: where the records are. */
 struct records_configure {
-	char *
-	    database; /* a postgresql:// URL, which may hold a password; NULL: SQLite in directory */
-	char *run;    /* names this run of this gateway, different each time it is started */
+	/* A postgresql:// URL, which may hold a password; NULL: SQLite in directory. */
+	char *database;
+	char *run; /* names this run of this gateway, different each time it is started */
 	/* Only say with RECORDS_STATE whether the database can be used, and change nothing. */
 	bool check;
 	int directory; /* of the records' own; encode passes it on; after decode it is the caller's */
@@ -108,8 +108,8 @@ void record_claimed_free(struct record_claimed *claimed);
 
 /* worker -> records: this is the sandbox. Said again to a records process that was started anew. */
 struct record_ready {
-	char *
-	    sandbox; /* decode takes what login_id_valid does: the worker may be anybody's by now */
+	/* decode takes what login_id_valid does: the worker may be anybody's by now */
+	char *sandbox;
 	bool created;
 };
 void record_ready_encode(struct message *message, const struct record_ready *ready);

@@ -218,6 +218,11 @@ workspace_put_away(struct workspace *workspace, bool destroy, workspace_done_fn 
 	workspace->away = destroy ? DRIVER_DESTROY : DRIVER_STOPPED;
 	workspace->away_done = done;
 	workspace->away_argument = argument;
+	/* Whoever was about to reclaim it has nothing left to do. */
+	if (workspace->reclaiming) {
+		workspace->reclaiming = false;
+		workspace->reclaimed(workspace->reclaimed_argument);
+	}
 	/* One that is not connected is looked for first: workspace_claimed. */
 	if (workspace->stage == WORKSPACE_READY) {
 		workspace->stage = WORKSPACE_RELEASING;

@@ -29,12 +29,16 @@ struct connecting_kind {
 	const char *label;
 	size_t size; /* of the kind's own, which begins with a struct connecting */
 
-	/* Asks for a page of the list of what has our label, for connecting_listed; page NULL: the
-	 * first one. */
+	/*
+	 * Asks for a page of the list of what has our label, for connecting_listed; page NULL: the
+	 * first one.
+	 */
 	void (*list)(struct connecting *connect, const char *page);
 
-	/* The id of the sandbox of ours to prefer in a page, and the next page, as new texts; NULL
-	 * for none. */
+	/*
+	 * The id of the sandbox of ours to prefer in a page, and the next page, as new texts; NULL
+	 * for none. 0, or -1 when it is no list.
+	 */
 	int (*find)(const struct driver_sandbox *sandbox, const struct http_answer *answer,
 	    char **id, char **page, struct error *err);
 
@@ -71,8 +75,8 @@ struct connecting {
 
 struct connecting_setup {
 	struct driver_sandbox *sandbox;
-	struct connecting *
-	    *place; /* where the sandbox keeps it: NULL before, and again at its end */
+	/* Where the sandbox keeps it: NULL before, and again at its end. */
+	struct connecting **place;
 	struct loop *loop;
 	bool may_create;
 	driver_connected_fn *done;

@@ -28,8 +28,9 @@ consists_of(const char *text, const char *others)
 }
 
 /*
- * The value of rws-instance for this instance, of letters, digits and "_.-"; a new text. E2B's list filter decodes three times over, which is no matter for
- * these characters; '_' introduces the others in hex.
+ * The value of rws-instance for this instance, of letters, digits and "_.-"; a new text. E2B's list
+ * filter decodes three times over, which is no matter for these characters; '_' introduces the
+ * others in hex.
  */
 static char *
 make_label(const char *instance)

@@ -19,8 +19,8 @@
 #define GATHER_INPUT_MAX ((size_t)1024 * 1024)
 
 struct gather {
-	char
-	    work[sizeof(GATHER_WORK) + MARKER_TOKEN_SIZE]; /* its directory: a name like no other */
+	/* Its directory: a name like no other. */
+	char work[sizeof(GATHER_WORK) + MARKER_TOKEN_SIZE];
 	size_t max_output;
 };
 

@@ -2,9 +2,10 @@
 /*
  * The parts of the Vercel driver that share one sandbox: vercel.c opens, closes and releases it,
  * vercel_connect.c (with vercel_remake.c) gets it with what vercel_control.c says and reads,
- * vercel_life.c pushes its end back and finds out what became of it, vercel_request.c makes the requests of all of them.
- * Commands run on a terminal (vercel_pty.c, and terminal.h) or, to their end, by a request
- * (vercel_run.c, with what vercel_log.c makes of vercel_event.c's lines); vercel_files.c moves files. Nothing else includes this.
+ * vercel_life.c pushes its end back and finds out what became of it, vercel_request.c makes the
+ * requests of all of them. Commands run on a terminal (vercel_pty.c, and terminal.h) or, to their
+ * end, by a request (vercel_run.c, with what vercel_log.c makes of vercel_event.c's lines);
+ * vercel_files.c moves files. Nothing else includes this.
  *
  * What Vercel calls a sandbox has a name and a disk; what runs is a session of it, with an id of
  * its own and another one after each stop.

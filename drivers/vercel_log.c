@@ -76,7 +76,7 @@ vercel_log_take(
 	return result;
 }
 
-bool
+void
 vercel_log_take_rest(struct vercel_log *log)
 {
 	struct error err;
@@ -86,7 +86,6 @@ vercel_log_take_rest(struct vercel_log *log)
 	    take_line(log, buffer_data(&log->line), log->line.length, &ends, &err) != 0)
 		log_debug("vercel: %s", err.message);
 	buffer_consume(&log->line, log->line.length);
-	return ends;
 }
 
 char *

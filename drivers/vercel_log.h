@@ -30,11 +30,8 @@ void vercel_log_clear(struct vercel_log *log);
 int vercel_log_take(
     struct vercel_log *log, const void *data, size_t size, bool *ends, struct error *err);
 
-/*
- * The last line may have no newline, but only of an answer that is whole. True when it tells the
- * command's end.
- */
-bool vercel_log_take_rest(struct vercel_log *log);
+/* The last line may have no newline, but only of an answer that is whole. */
+void vercel_log_take_rest(struct vercel_log *log);
 
 /* What the command has said so far; a new text. */
 char *vercel_log_text(const struct vercel_log *log);

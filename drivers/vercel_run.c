@@ -250,7 +250,7 @@ started(void *argument, const struct http_answer *answer, const struct error *re
 
 	run->request = NULL;
 	if (reason == NULL)
-		(void)vercel_log_take_rest(&run->log);
+		vercel_log_take_rest(&run->log);
 	loop_timer_stop(run->again);
 	if (reason == NULL || run->log.id != NULL) {
 		judge(run);
@@ -386,8 +386,10 @@ followed(void *argument, const struct http_answer *answer, const struct error *r
 		try_again(run, follow, reason);
 		return;
 	}
-	if (reason == NULL && vercel_log_take_rest(&run->log))
-		await_stream_end(run);
+	if (reason == NULL)
+		vercel_log_take_rest(&run->log);
+	/* The stream's end is here: what waits for it would end the next request instead. */
+	loop_timer_stop(run->again);
 	text = vercel_log_text(&run->log);
 	if (gather_is_complete(text))
 		conclude(run, text);

@@ -40,7 +40,10 @@ struct cli_destination {
 	char *port; /* NULL when it names none */
 };
 
-/* cli_connection.c. A URI, and what names a block of ssh_config(5), is all host. */
+/*
+ * cli_connection.c. A URI, and what else has no login in front of an @, such as the name of a block of
+ * ssh_config(5), is all host.
+ */
 void cli_destination_parse(struct cli_destination *destination, const char *text);
 void cli_destination_free(struct cli_destination *destination);
 
@@ -101,7 +104,10 @@ void cli_put_text(FILE *file, const char *text, size_t size);
 /* cli_help.c */
 void cli_help(FILE *file);
 void cli_help_operation(FILE *file, const struct operation *operation);
-/* The same of ssh-config and what else needs no gateway, or of a family of operations; -1 when it is neither. */
+/*
+ * The same of ssh-config and what else needs no gateway, or of a family of operations; -1 when it is
+ * neither.
+ */
 int cli_help_other(FILE *file, const char *name);
 /* The reference of rws(1) in mdoc. */
 void cli_help_manual(FILE *file);

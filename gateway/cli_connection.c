@@ -39,11 +39,18 @@ cli_destination_parse(struct cli_destination *destination, const char *text)
 	const char *at, *host, *port;
 	size_t length;
 
+	memset(destination, 0, sizeof(*destination));
 	at = strncmp(text, "ssh://", 6) == 0 ? NULL : strrchr(text, '@');
-	destination->login = at == NULL ? 0 : (int)(at - text);
-	host = at == NULL ? text : at + 1;
-	port = at == NULL ? NULL : find_port(host);
-	destination->port = port == NULL ? NULL : memory_text(port);
+	/* What is taken off here could bare a dash, and ssh would take it for an option. */
+	if (at == NULL || at == text) {
+		destination->host = memory_text(text);
+		return;
+	}
+	destination->login = (int)(at - text);
+	host = at + 1;
+	port = find_port(host);
+	if (port != NULL)
+		destination->port = memory_text(port);
 	length = port == NULL ? strlen(host) : (size_t)(port - host) - 1;
 	if (length > 2 && host[0] == '[' && host[length - 1] == ']')
 		destination->host = memory_text_bounded(host + 1, length - 2);

@@ -27,8 +27,8 @@ int listener_check_records(const struct conf *conf, struct error *err);
 char *listener_join_list(const struct settings *settings, const char *name);
 
 /*
- * Whom the children become when we are root: the configured user, or nobody where the default one is missing. 0, or
- * -1 with the place in the file.
+ * Whom the children become when we are root: the configured user, or nobody where the default one is
+ * missing; else user stays as it is. 0, or -1 with the place in the file.
  */
 int listener_find_user(const struct conf *conf, struct process_user *user, struct error *err);
 

@@ -146,6 +146,8 @@ admin_records_go_on(struct admin_client *client)
 	if (!client->paused)
 		return;
 	client->paused = false;
+	/* The time that it took to read is not the records' fault. */
+	loop_timer_start(client->deadline, ADMIN_REPORT_WAIT);
 	ask(client, &client->last);
 	admin_client_end_list(client);
 }

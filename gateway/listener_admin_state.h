@@ -45,8 +45,8 @@ struct admin_client {
 	bool killed; /* the session that was to end did not by itself */
 	/* of a list of workspaces, and of a record to be forgotten */
 	struct records_question *question;
-	struct record_entry
-	    last;    /* of the page that it has yet to read: its login, instance and place */
+	/* Of the page that it has yet to read: its login, instance and place. */
+	struct record_entry last;
 	bool paused; /* there are more, and it does not read */
 	char *note;  /* for the end of a list, or NULL */
 };

@@ -137,7 +137,10 @@ listener_start_worker(
 	int index, control, result;
 	pid_t pid;
 
-	/* Auth and the database name workspaces too; the name becomes a path, and what it leads to is handed over. */
+	/*
+	 * Auth and the database name workspaces too; the name becomes a path, and what it leads to
+	 * is handed over.
+	 */
 	if (login_parse(workspace, &parsed) != 0 || strcmp(parsed.name, login) != 0) {
 		error_set(err, ERROR_INVALID, "login %s has no workspace of that name", login);
 		return NULL;

@@ -13,7 +13,8 @@
  * Descriptors: 0 and 1 /dev/null, 2 the log, 3 the listener; the records' directory; a socket to each worker.
  * Secrets: the password in state_database.
  * Reaches: STATE/records; the database's host.
- * Messages: core/record_protocol.h and core/record_list.h. A worker's socket is bound to one workspace by the listener.
+ * Messages: core/record_protocol.h and core/record_list.h. A worker's socket is bound to one workspace by
+ *	the listener.
  * Ends: when the listener and all workers are gone, after their leases are given back.
  */
 #include <errno.h>

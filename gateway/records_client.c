@@ -267,8 +267,7 @@ take_release(void *argument, struct message *message, struct error *err)
 	granted = false;
 	if (flush_workspace(client, &reason) != 0 ||
 	    store_release(client->clients->store, &client->key, is_asked, &granted, &reason) != 0)
-		log_error("whether %s%s is in use is not known: it stays", client->key.login,
-		    client->key.instance);
+		log_failure(client, "release", &reason);
 	record_flag_encode(&answer, MESSAGE_RECORD_MAY_RELEASE, granted);
 	peer_send(client->peer, &answer);
 	return 0;

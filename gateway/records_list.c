@@ -22,6 +22,7 @@
 	"FROM rwsd_workspaces w WHERE (login, instance, place) > ($1, $2, $3) "            \
 	"AND length(login) <= 64 AND length(instance) <= 256 AND length(place) <= 64 "     \
 	"ORDER BY login, instance, place LIMIT 65"
+_Static_assert(RECORDS_PAGE_MAX == 64, "LIMIT is one more than a page has");
 
 enum list_column {
 	LIST_LOGIN,

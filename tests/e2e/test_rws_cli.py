@@ -254,6 +254,8 @@ def test_ssh_config_is_understood_by_ssh(tmp_path):
         ("box@fe80::1", "-s box@fe80::1 rws"),
         ("ssh://box@gw:2200", "-s ssh://box@gw:2200 rws"),
         ("box.gw", "-s box.gw rws"),
+        ("[-oProxyCommand=x]", "-s [-oProxyCommand=x] rws"),
+        ("@-oProxyCommand=x", "-s @-oProxyCommand=x rws"),
     ],
 )
 def test_a_destination_may_name_the_port(tmp_path, destination, words):

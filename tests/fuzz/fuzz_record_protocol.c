@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Every decoder of core/record_protocol.h. */
 /*
- * Every decoder of core/record_protocol.h and core/record_list.h: the first byte is the message's type, the second says whether a
- * descriptor comes with it, the rest is the payload. What a decoder accepts must survive being encoded
- * again: the bytes of our own messages have one form only.
+ * Every decoder of core/record_protocol.h and core/record_list.h: the first byte is the message's type,
+ * the second says whether a descriptor comes with it, the rest is the payload. What a decoder accepts
+ * must survive being encoded again: the bytes of our own messages have one form only.
  */
 #include <stdbool.h>
 #include <stddef.h>

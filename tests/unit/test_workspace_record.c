@@ -589,6 +589,35 @@ a_release_ends_who_is_about_to_put_it_away(void **state)
 }
 
 static void
+reclaimed(void *argument)
+{
+	(void)argument;
+	fixture.told = true;
+	fixture.reclaims++;
+}
+
+static void
+who_puts_away_what_is_being_reclaimed_does_it_for_both(void **state)
+{
+	char known[] = "known";
+
+	(void)state;
+	fixture.there = "known";
+	fixture.claimed.sandbox = known;
+	fixture.claimed.created = true;
+	open_workspace("agent");
+	workspace_reclaim(fixture.workspace, reclaimed, NULL);
+	assert_int_equal(put_away(true), ERROR_NONE);
+	assert_string_equal(said, "reclaim ask by-id:known destroy destroyed");
+	assert_int_equal(fixture.reclaims, 1);
+	/* The next one is no more for its end. */
+	fixture.there = fixture.claimed.sandbox = NULL;
+	said[0] = '\0';
+	assert_int_equal(use(), ERROR_NONE);
+	assert_string_equal(said, "claim connect:- ready made ours");
+}
+
+static void
 a_refused_create_gives_its_place_back_unless_there_is_a_doubt(void **state)
 {
 	(void)state;
@@ -615,14 +644,6 @@ a_doubt_that_a_driver_cannot_have_is_settled_at_once(void **state)
 	open_workspace("agent");
 	assert_int_equal(use(), ERROR_NONE);
 	assert_string_equal(said, "claim connect:- ready made ours settled");
-}
-
-static void
-reclaimed(void *argument)
-{
-	(void)argument;
-	fixture.told = true;
-	fixture.reclaims++;
 }
 
 static void
@@ -672,6 +693,7 @@ main(void)
 		TEST(whoever_comes_while_a_sandbox_is_put_away_gets_the_next_one),
 		TEST(a_second_one_who_puts_it_away_is_told_that_it_is_busy),
 		TEST(a_release_ends_who_is_about_to_put_it_away),
+		TEST(who_puts_away_what_is_being_reclaimed_does_it_for_both),
 		TEST(a_refused_create_gives_its_place_back_unless_there_is_a_doubt),
 		TEST(a_doubt_that_a_driver_cannot_have_is_settled_at_once),
 		TEST(reclaiming_what_is_gone_makes_nothing_and_forgets_it),
