@@ -83,7 +83,9 @@ cli_admin_take_workspace(void *argument, struct message *message, struct error *
 	rpc_json_put_number(row, "since", workspace.since);
 	if (workspace.answered) {
 		rpc_json_put_number(row, "commands", workspace.report.commands);
-		rpc_json_put_number(row, "last_used", workspace.report.last_used);
+		/* One that is on its way out has no more to say than that. */
+		if (workspace.report.last_used != 0)
+			rpc_json_put_number(row, "last_used", workspace.report.last_used);
 	}
 	rpc_json_put_boolean(row, "recorded", !is_new);
 	admin_workspace_free(&workspace);

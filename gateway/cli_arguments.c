@@ -166,6 +166,14 @@ word_field(const struct operation *operation, unsigned index)
 	return field;
 }
 
+/* Is it an exec that has not been told yet what to run? */
+static bool
+wants_command(const struct cli *cli)
+{
+	return strcmp(cli->operation->name, "exec") == 0 &&
+	       !rpc_json_has(cli->parameters, "command") && !rpc_json_has(cli->parameters, "argv");
+}
+
 /* One word is a line for the shell, several are a program with its arguments. */
 static void
 take_command(struct cli *cli, char **words)
@@ -232,6 +240,10 @@ cli_parse(struct cli *cli, char **words, struct error *err)
 			return -1;
 		if (own > 0)
 			continue;
+		if (strcmp(*words, "--") == 0 && wants_command(cli) && words[1] != NULL) {
+			take_command(cli, words + 1);
+			return 0;
+		}
 		if (strcmp(*words, "--") == 0) {
 			for (words++; *words != NULL; words++)
 				add_ssh_argument(cli, *words);

@@ -35,6 +35,7 @@
 #include "core/base/log.h"
 #include "core/base/loop.h"
 #include "core/base/memory.h"
+#include "core/base/number.h"
 #include "core/base/option.h"
 #include "gateway/listener.h"
 #include "gateway/listener_admin.h"
@@ -310,6 +311,7 @@ listener_check_drained(struct listener *self)
 void
 listener_drain(struct listener *self)
 {
+	char text[NUMBER_TEXT_MAX];
 	int64_t grace;
 
 	if (self->draining) {
@@ -318,7 +320,8 @@ listener_drain(struct listener *self)
 		return;
 	}
 	grace = settings_number(conf_global(self->conf), "drain_grace");
-	log_info("draining: %u connections have %lld ms", self->total, (long long)grace);
+	log_info(
+	    "draining: %u connections have %s", self->total, number_format_duration(text, grace));
 	self->draining = true;
 	close_sockets(self);
 	listener_drop_spares(self);

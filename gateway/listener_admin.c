@@ -363,6 +363,27 @@ socket_path(const struct settings *settings)
 			    : memory_text_format("%s/admin.sock", settings_text(settings, "state"));
 }
 
+/* Can a socket be made there? The state is not there yet before the first start. */
+static int
+check_place(char *path, bool needs_directory, struct error *err)
+{
+	struct stat status;
+	int result;
+
+	if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
+		return error_set(err, ERROR_EXISTS, "%s is there and is no socket", path);
+	if (!needs_directory)
+		return 0;
+	*strrchr(path, '/') = '\0';
+	if (stat(*path == '\0' ? "/" : path, &status) != 0)
+		result = error_system(err, errno, "%s/", path);
+	else if (!S_ISDIR(status.st_mode))
+		result = error_system(err, ENOTDIR, "%s", path);
+	else
+		result = 0;
+	return result;
+}
+
 int
 listener_admin_check(const struct settings *settings, struct error *err)
 {
@@ -372,6 +393,8 @@ listener_admin_check(const struct settings *settings, struct error *err)
 
 	path = socket_path(settings);
 	result = make_address(path, &address, err);
+	if (result == 0)
+		result = check_place(path, settings_has(settings, "admin_socket"), err);
 	memory_free(path);
 	return result;
 }

@@ -40,6 +40,7 @@ void
 admin_act_drain(struct admin_client *client, const char *target)
 {
 	struct listener *listener = client->listener;
+	char grace[NUMBER_TEXT_MAX];
 	char *note;
 
 	(void)target;
@@ -47,8 +48,9 @@ admin_act_drain(struct admin_client *client, const char *target)
 		note = memory_text_format(
 		    "ending %u connections that have not ended yet", listener->total);
 	else
-		note = memory_text_format("draining: %u connections have %lld s", listener->total,
-		    (long long)settings_number(conf_global(listener->conf), "drain_grace") / 1000);
+		note = memory_text_format("draining: %u connections have %s", listener->total,
+		    number_format_duration(
+			grace, settings_number(conf_global(listener->conf), "drain_grace")));
 	admin_client_end(client, NULL, NULL, note);
 	memory_free(note);
 	listener_drain(listener);

@@ -91,11 +91,15 @@ ask(struct peer *peer, int64_t *asked, uint8_t type)
 	return true;
 }
 
-/* report is NULL when there was none. */
+/*
+ * report is NULL when there was none. A worker that was told to end and has hung up can give none, which
+ * is no sign that it is stuck.
+ */
 static void
 send_workspace(struct admin_client *client, const struct worker_entry *worker,
     const struct worker_report *report)
 {
+	static const struct worker_report last = { .state = SANDBOX_RELEASING };
 	struct admin_workspace row = { 0 };
 	struct message message;
 
@@ -105,6 +109,8 @@ send_workspace(struct admin_client *client, const struct worker_entry *worker,
 	row.pid = (uint32_t)worker->pid;
 	row.since = worker->since;
 	row.sessions = worker->sessions;
+	if (report == NULL && worker->leaving && worker->peer == NULL)
+		report = &last;
 	row.answered = report != NULL;
 	if (report != NULL)
 		row.report = *report;

@@ -38,13 +38,35 @@ find_operation(char **words, int *count)
 	return operation == NULL || (operation->flags & OPERATION_PLAIN) != 0 ? NULL : operation;
 }
 
-static int
-usage(struct error *err)
+/* Is it the first word of operations of two, such as "snapshot"? */
+static bool
+is_group(const char *word)
 {
+	const struct operation *operation;
+	size_t length = strlen(word);
+
+	for (operation = operation_table; operation->name != NULL; operation++)
+		if (strncmp(operation->name, word, length) == 0 && operation->name[length] == '.')
+			return true;
+	return false;
+}
+
+/* operation is the one that was used wrongly, or NULL. */
+static int
+usage(const struct operation *operation, struct error *err)
+{
+	const char *dot;
 	int status;
 
 	status = cli_fail(NULL, err);
-	(void)fputs("Try: rws help\n", stderr);
+	dot = operation == NULL ? NULL : strchr(operation->name, '.');
+	if (operation == NULL)
+		(void)fputs("Try: rws help\n", stderr);
+	else if (dot == NULL)
+		(void)fprintf(stderr, "Try: rws help %s\n", operation->name);
+	else
+		(void)fprintf(stderr, "Try: rws help %.*s %s\n", (int)(dot - operation->name),
+		    operation->name, dot + 1);
 	return status;
 }
 
@@ -72,7 +94,7 @@ help(char **words)
 		return 0;
 	if (operation == NULL) {
 		error_set(&err, ERROR_INVALID, "there is no operation %s", words[0]);
-		return usage(&err);
+		return usage(NULL, &err);
 	}
 	cli_help_operation(stdout, operation);
 	return 0;
@@ -123,14 +145,14 @@ run_local(const struct cli *cli, char **words)
 	if (words[1] != NULL && cli_completion(words[1]) == 0)
 		return 0;
 	error_set(&err, ERROR_INVALID, "completion is there for bash, zsh and fish");
-	return usage(&err);
+	return usage(NULL, &err);
 }
 
 /* OPERATION LOGIN@GATEWAY, or the other way round. */
 static int
 take_target(struct cli *cli, char ***words, struct error *err)
 {
-	const char *first = **words;
+	const char *first = **words, *wrong;
 	int count;
 
 	if (first == NULL)
@@ -142,10 +164,12 @@ take_target(struct cli *cli, char ***words, struct error *err)
 	} else {
 		cli->destination = first;
 		cli->operation = find_operation(*words + 1, &count);
+		wrong = strchr(first, '@') == NULL || (*words)[1] == NULL ? first : (*words)[1];
+		if (cli->operation == NULL && is_group(wrong))
+			return error_set(err, ERROR_INVALID,
+			    "which %s operation? rws help %s lists them", wrong, wrong);
 		if (cli->operation == NULL)
-			return error_set(err, ERROR_INVALID, "there is no operation %s",
-			    strchr(first, '@') == NULL || (*words)[1] == NULL ? first
-									      : (*words)[1]);
+			return error_set(err, ERROR_INVALID, "there is no operation %s", wrong);
 		*words += count;
 	}
 	if (cli->destination == NULL || *cli->destination == '-')
@@ -177,7 +201,7 @@ main(int argc, char **argv)
 	cli.ssh_arguments = memory_zeroed(1, sizeof(*cli.ssh_arguments));
 	cli.parameters = json_object_new_object();
 	if (take_options(&cli, &words, &err) != 0) {
-		status = usage(&err);
+		status = usage(cli.operation, &err);
 		goto out;
 	}
 	status = run_local(&cli, words);
@@ -185,12 +209,12 @@ main(int argc, char **argv)
 		goto out;
 	if (take_target(&cli, &words, &err) != 0) {
 		status = wants_help(&cli, words) ? (cli_help_operation(stdout, cli.operation), 0)
-						 : usage(&err);
+						 : usage(cli.operation, &err);
 	} else if (wants_help(&cli, words)) {
 		cli_help_operation(stdout, cli.operation);
 		status = 0;
 	} else if (cli_parse(&cli, words, &err) != 0) {
-		status = usage(&err);
+		status = usage(cli.operation, &err);
 	} else {
 		status = cli_run(&cli);
 	}

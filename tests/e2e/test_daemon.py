@@ -97,6 +97,8 @@ def test_a_key_file_that_others_can_write_is_refused(idle):
     "name,value,reason",
     [
         ("admin_socket", "/tmp/" + "a" * 120, "the path is longer than 107 bytes"),
+        ("admin_socket", "/proc/none/admin.sock", "/proc/none/: No such file or directory"),
+        ("admin_socket", "/etc/passwd", "/etc/passwd is there and is no socket"),
         ("state", "/proc/none/state", "/proc/none/: No such file or directory"),
         ("host_keys", "/proc/none/keys", "/proc/none/: No such file or directory"),
         ("listen", ["127.0.0.1:0"] * 17, "there are more than 16 addresses"),

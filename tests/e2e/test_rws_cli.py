@@ -38,6 +38,17 @@ def test_exec_of_several_words_keeps_them_apart(gateway):
     assert rws(gateway, "exec", AT, "printf", "%s|", "a b", "$HOME", "--x").stdout == b"a b|$HOME|--x|"
 
 
+def test_exec_takes_what_stands_behind_two_dashes_as_the_command(gateway):
+    assert rws(gateway, "exec", AT, "--", "printf", "%s|", "-p", "--", "x").stdout == b"-p|--|x|"
+    assert rws(gateway, "exec", AT, "--cwd", ".", "--", "echo $((1+1))").stdout == b"2\n"
+
+
+def test_arguments_of_ssh_may_stand_behind_a_whole_exec(gateway):
+    done = rws(gateway, "exec", AT, "--command", "echo out", "--", "-v")
+    assert done.stdout == b"out\n"
+    assert b"debug1:" in done.stderr
+
+
 @pytest.mark.every_driver
 @pytest.mark.core
 def test_exec_passes_stdin_and_stdout_byte_for_byte(gateway):
@@ -288,6 +299,22 @@ def test_whatever_help_names_can_be_asked_about(words, start):
     done = local(*words)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(start)
+
+
+@pytest.mark.parametrize(
+    "words, hint",
+    [
+        (["exec", AT, "--nope", "ls"], "Try: rws help exec\n"),
+        (["snapshot", "show", AT, "a", "b"], "Try: rws help snapshot show\n"),
+        (["snapshot", AT], "which snapshot operation? rws help snapshot lists them\n"),
+        ([AT, "sandbox"], "which sandbox operation? rws help sandbox lists them\n"),
+        (["nope", AT], "Try: rws help\n"),
+    ],
+)
+def test_wrong_usage_says_where_help_is(words, hint):
+    done = local(*words)
+    assert done.returncode == 64
+    assert hint in done.stderr
 
 
 def test_doctor_looks_at_the_installation():

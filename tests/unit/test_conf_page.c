@@ -60,13 +60,15 @@ static void
 check_entry(const struct option *option, char *text)
 {
 	char expected[128], word[32];
-	const char *choices, *type;
+	const char *choices, *standard, *type;
 	char *end;
 
 	end = strstr(text, "\n.Pq default");
 	assert_non_null(end);
-	(void)snprintf(expected, sizeof(expected), "\n.Pq default : %s\n",
-	    option->standard == NULL ? "none" : option->standard);
+	standard = option->standard == NULL ? "none" : option->standard;
+	/* mdoc sets a bare full stop without a space, and behind the parenthesis. */
+	(void)snprintf(expected, sizeof(expected), "\n.Pq default : %s%s\n",
+	    *standard == '.' ? "\\&" : "", standard);
 	if (strncmp(end, expected, strlen(expected)) != 0)
 		fail_msg("rwsd.conf.5 has another default for %s", option->name);
 	*end = '\0';
