@@ -219,8 +219,9 @@ connected(void *argument, const struct driver_connected *connected, const struct
 	struct contract *contract = waiting->contract;
 
 	waiting->done = true;
-	if (connected == NULL) {
+	if (err != NULL) {
 		contract->failure = *err;
+		contract->nothing = connected != NULL && connected->nothing;
 		return;
 	}
 	forget_connection(contract);

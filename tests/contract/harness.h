@@ -27,6 +27,7 @@ struct contract {
 	char *id, *directory, *user;
 	unsigned lost;
 	struct error failure; /* of connect or of the loss */
+	bool nothing;         /* and certainly nothing came of the connect */
 };
 
 /* The driver and the settings NAME=VALUE of all tests; ends the program when they make no sense. */
