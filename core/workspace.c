@@ -72,6 +72,17 @@ end_reclaim(struct workspace *workspace)
 }
 
 void
+workspace_end_search(struct workspace *workspace)
+{
+	workspace_stop_connecting(workspace);
+	workspace->stage = WORKSPACE_CLOSED;
+	(void)end_reclaim(workspace);
+	/* Who came meanwhile wants more than an end of it. */
+	if (workspace->waiters.waiting != NULL)
+		loop_timer_start(workspace->soon, 0);
+}
+
+void
 workspace_fail(struct workspace *workspace, const struct error *reason)
 {
 	struct error err = *reason;

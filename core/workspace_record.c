@@ -46,8 +46,11 @@ is_for_its_end(const struct workspace *workspace)
 static bool
 is_released_by_id(const struct workspace *workspace, const struct record_claimed *claimed)
 {
-	return workspace->away_done != NULL && claimed->sandbox != NULL &&
-	       workspace->setup.driver->put_away != NULL &&
+	/* Who waits while it is reclaimed wants it connected. */
+	if (!is_for_its_end(workspace) ||
+	    (workspace->away_done == NULL && workspace->waiters.waiting != NULL))
+		return false;
+	return claimed->sandbox != NULL && workspace->setup.driver->put_away != NULL &&
 	       (claimed->created || attached_id(workspace) != NULL);
 }
 
@@ -74,7 +77,7 @@ workspace_claim(struct workspace *workspace)
 
 	memory_free(workspace->known);
 	workspace->known = NULL;
-	workspace->made_nothing = false;
+	workspace->made_nothing = workspace->is_direct = false;
 	workspace->stage = WORKSPACE_CLAIMING;
 	if (records == NULL)
 		connect_target(workspace);
@@ -101,7 +104,10 @@ workspace_claimed(struct workspace *workspace, const struct record_claimed *clai
 		memory_free(workspace->id);
 		workspace->id = memory_text(claimed->sandbox);
 		workspace->is_direct = true;
-		workspace_go_away(workspace);
+		if (workspace->away_done != NULL)
+			workspace_go_away(workspace);
+		else
+			workspace_end_search(workspace);
 		return;
 	}
 	if (claimed->sandbox != NULL && claimed->created)

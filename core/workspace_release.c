@@ -239,7 +239,7 @@ workspace_release(
 	struct error err;
 	bool was_used;
 
-	was_used = workspace->stage == WORKSPACE_READY;
+	was_used = workspace->stage == WORKSPACE_READY || (workspace->is_direct && dispose);
 	error_set(&err, ERROR_UNAVAILABLE, "the workspace is being released");
 	workspace->done = done;
 	workspace->done_argument = argument;

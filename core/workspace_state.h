@@ -78,6 +78,8 @@ struct workspace {
 void workspace_tell_waiters(struct workspace *workspace, const struct error *err);
 void workspace_stop_connecting(struct workspace *workspace);
 void workspace_fail(struct workspace *workspace, const struct error *reason);
+/* What was looked for to be released is known by its id, and need not be connected to. */
+void workspace_end_search(struct workspace *workspace);
 /* The driver's answer to connect. */
 void workspace_connected(
     void *argument, const struct driver_connected *found, const struct error *reason);

@@ -249,6 +249,7 @@ connected(void *argument, const struct driver_connected *connected, const struct
 	waiting->done = true;
 	if (err != NULL) {
 		contract->failure = *err;
+		contract->nothing = connected != NULL && connected->nothing;
 		return;
 	}
 	forget_connection(contract);

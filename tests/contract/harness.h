@@ -28,6 +28,7 @@ struct contract {
 	unsigned lost;
 	unsigned under_way;   /* commands not freed yet, and waits that have not ended */
 	struct error failure; /* of connect or of the loss */
+	bool nothing;         /* and certainly nothing came of the connect */
 };
 
 /* The driver and the settings NAME=VALUE of all tests; ends the program when they make no sense. */

@@ -138,3 +138,12 @@ def test_what_is_idle_and_what_ended_by_itself_goes_without_an_error_in_the_log(
     gateway.start()
     wait_until(lambda: not sqlite_records(gateway), timeout=40, what="no record to be left")
     assert not errors(gateway)
+
+
+def test_a_sandbox_in_which_the_start_fails_is_disposed_of_as_any_other(make_gateway, provider):
+    gateway = make_gateway(logins={"sandbox": {"idle_timeout": "1s", "root": "/nowhere", "create_root": "off"}})
+    done = ssh(gateway, "true")
+    assert done.returncode == 255 and b"rws: NOT_FOUND: " in done.stderr
+    assert provider.sandboxes()
+    wait_until(lambda: not provider.sandboxes(), timeout=60, what="its disposal")
+    wait_until(lambda: not sqlite_records(gateway), what="no record to be left")

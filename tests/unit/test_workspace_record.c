@@ -659,6 +659,75 @@ reclaiming_what_is_gone_makes_nothing_and_forgets_it(void **state)
 }
 
 static void
+what_is_reclaimed_is_disposed_of_without_being_connected(void **state)
+{
+	char known[] = "known";
+
+	(void)state;
+	fixture.there = "known";
+	fixture.claimed.sandbox = known;
+	fixture.claimed.created = true;
+	open_workspace("agent");
+	workspace_reclaim(fixture.workspace, reclaimed, NULL);
+	run_until_told();
+	assert_string_equal(said, "reclaim");
+	dispose();
+	assert_string_equal(said, "reclaim ask-idle by-id:known destroy destroyed");
+}
+
+static void
+what_is_reclaimed_and_then_used_is_connected_to(void **state)
+{
+	char known[] = "known";
+
+	(void)state;
+	fixture.there = "known";
+	fixture.claimed.sandbox = known;
+	fixture.claimed.created = true;
+	open_workspace("agent");
+	workspace_reclaim(fixture.workspace, reclaimed, NULL);
+	run_until_told();
+	assert_int_equal(use(), ERROR_NONE);
+	assert_string_equal(said, "reclaim claim connect:known ready known ours");
+	said[0] = '\0';
+	dispose();
+	assert_string_equal(said, "ask-idle destroy destroyed");
+}
+
+static void
+what_is_reclaimed_while_somebody_waits_is_connected_to_once(void **state)
+{
+	char known[] = "known";
+
+	(void)state;
+	fixture.there = "known";
+	fixture.claimed.sandbox = known;
+	fixture.claimed.created = true;
+	open_workspace("agent");
+	workspace_reclaim(fixture.workspace, reclaimed, NULL);
+	assert_int_equal(use(), ERROR_NONE);
+	assert_int_equal(fixture.reclaims, 1);
+	assert_string_equal(said, "reclaim connect:known ready known ours");
+}
+
+static void
+what_is_reclaimed_stays_when_others_use_it(void **state)
+{
+	char known[] = "known";
+
+	(void)state;
+	fixture.there = "known";
+	fixture.claimed.sandbox = known;
+	fixture.claimed.created = true;
+	fixture.grants = false;
+	open_workspace("agent");
+	workspace_reclaim(fixture.workspace, reclaimed, NULL);
+	run_until_told();
+	dispose();
+	assert_string_equal(said, "reclaim ask-idle by-id:known keep");
+}
+
+static void
 whoever_comes_while_nothing_is_reclaimed_gets_a_sandbox(void **state)
 {
 	(void)state;
@@ -697,6 +766,10 @@ main(void)
 		TEST(a_refused_create_gives_its_place_back_unless_there_is_a_doubt),
 		TEST(a_doubt_that_a_driver_cannot_have_is_settled_at_once),
 		TEST(reclaiming_what_is_gone_makes_nothing_and_forgets_it),
+		TEST(what_is_reclaimed_is_disposed_of_without_being_connected),
+		TEST(what_is_reclaimed_and_then_used_is_connected_to),
+		TEST(what_is_reclaimed_while_somebody_waits_is_connected_to_once),
+		TEST(what_is_reclaimed_stays_when_others_use_it),
 		TEST(whoever_comes_while_nothing_is_reclaimed_gets_a_sandbox),
 	};
 
