@@ -149,39 +149,43 @@ out:
 	return fd;
 }
 
-static int
-send_configure(struct listener *listener, struct error *err)
+/* Takes over directory. */
+static void
+send_configure(struct listener *listener, int directory)
 {
 	const char *database = settings_text(conf_global(listener->conf), "state_database");
 	struct records_configure configure = { 0 };
 	struct message message;
 
-	configure.directory = open_directory(listener, err);
-	if (configure.directory < 0)
-		return -1;
+	configure.directory = directory;
 	configure.database = database == NULL ? NULL : memory_text(database);
 	configure.run = memory_text(listener->run);
 	records_configure_encode(&message, &configure);
 	peer_send(listener->records, &message);
 	records_configure_free(&configure);
-	return 0;
 }
 
 int
 listener_start_records(struct listener *listener, struct error *err)
 {
 	struct worker_entry *worker;
-	int control;
+	int control, directory;
 
-	if (name_run(listener, err) != 0 ||
-	    process_start(listener->records_program, "records", "rwsd: records", &listener->user,
-		&listener->records_pid, &control, err) != 0)
+	/* What can fail comes before the process, which would else be left over by each attempt. */
+	if (name_run(listener, err) != 0)
 		return -1;
+	directory = open_directory(listener, err);
+	if (directory < 0)
+		return -1;
+	if (process_start(listener->records_program, "records", "rwsd: records", &listener->user,
+		&listener->records_pid, &control, err) != 0) {
+		descriptor_close(&directory);
+		return -1;
+	}
 	listener->records_started = loop_now();
 	listener->records = peer_new(
 	    listener->loop, control, "listener", "records", &records_events, listener);
-	if (send_configure(listener, err) != 0)
-		return -1;
+	send_configure(listener, directory);
 	for (worker = listener->workers; worker != NULL; worker = worker->next)
 		listener_record_worker(worker);
 	return 0;

@@ -181,6 +181,24 @@ def test_a_records_process_that_cannot_take_a_worker_any_more_is_replaced(make_g
     assert records not in gateway.pids("records")
 
 
+def test_a_records_process_that_cannot_be_started_is_not_left_over(make_gateway):
+    gateway = make_gateway()
+    sandbox_id(gateway)
+    place = gateway.directory / "state/records"
+    elsewhere = place.rename(gateway.directory / "elsewhere")
+    place.write_text("no directory")
+    seen = gateway.log_length()
+    kill_records(gateway)
+    for _ in range(2):
+        gateway.wait_log("start the records process: .*Not a directory", 20, seen)
+        seen = gateway.log_length()
+    assert not gateway.pids("records")
+    place.unlink()
+    elsewhere.rename(place)
+    wait_until(lambda: len(gateway.pids("records")) == 1, what="the records process")
+    assert sandbox_id(gateway, "sandbox+other")
+
+
 def test_a_database_that_was_removed_is_made_again_while_the_gateway_runs(make_gateway):
     gateway = make_gateway()
     sandbox_id(gateway)
