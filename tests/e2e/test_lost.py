@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: ISC
 """A sandbox that is gone while a login has it and nothing of it runs: what comes next gets a new one."""
 
+import re
+
 import pytest
 from clients import ssh
 from files import scp
@@ -36,3 +38,13 @@ def test_destroyed_by_its_id_it_is_made_anew_for_the_next_user(make_gateway, pro
         done = rws(gateway, "exec", "sandbox@gateway", "echo ok")
     assert (done.returncode, done.stderr) == (0, b"")
     assert sandbox_id(gateway) != first
+
+
+def test_where_losses_are_reported_the_next_user_is_told(make_gateway, provider):
+    gateway = make_gateway(logins={"sandbox": {"instances": "attach", "on_lost": "report"}})
+    first = sandbox_id(gateway)
+    assert rws(gateway, "sandbox", "destroy", f"sandbox={first}@gateway").returncode == 0
+    done = ssh(gateway, "echo on")
+    assert done.returncode == 255 and done.stdout == b""
+    assert re.fullmatch(rb"rws: [A-Z_]+: [^\n]*\n", done.stderr), done.stderr
+    assert not provider.sandboxes()
