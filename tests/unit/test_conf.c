@@ -249,7 +249,7 @@ mistakes_are_refused_with_line_name_and_reason(void **state)
 		{ "login_grace_time = 0",
 		    "rwsd.conf:1: login_grace_time: 0 is not between 1s and 1d" },
 		{ "log_level = loud",
-		    "rwsd.conf:1: log_level: \"loud\" is none of: error info debug" },
+		    "rwsd.conf:1: log_level: \"loud\" is none of: error warning info debug" },
 		{ "create_root = maybe",
 		    "rwsd.conf:1: create_root: \"maybe\" is neither on nor off" },
 		{ "env = A", "rwsd.conf:1: env: \"A\" is not of the form NAME=VALUE" },
