@@ -249,7 +249,8 @@ workspace_connected(
 
 	if (workspace->stage != WORKSPACE_CONNECTING)
 		return;
-	workspace->made_nothing = reason != NULL && found != NULL && found->nothing;
+	workspace->made_nothing = reason != NULL &&
+				  workspace_made_nothing(workspace, found, reason);
 	if (reason != NULL && workspace_recover(workspace, reason))
 		return;
 	if (reason != NULL) {

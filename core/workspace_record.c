@@ -126,6 +126,16 @@ workspace_claim_waits(struct workspace *workspace)
 }
 
 bool
+workspace_made_nothing(const struct workspace *workspace, const struct driver_connected *found,
+    const struct error *reason)
+{
+	if (found != NULL && found->nothing)
+		return true;
+	return attached_id(workspace) != NULL &&
+	       (reason->code == ERROR_NOT_FOUND || reason->code == ERROR_INVALID);
+}
+
+bool
 workspace_recover(struct workspace *workspace, const struct error *reason)
 {
 	char *line;

@@ -88,6 +88,12 @@ void workspace_connected(
 
 /* Asks which sandbox is ours, and has the driver connect to it. */
 void workspace_claim(struct workspace *workspace);
+/*
+ * Will nothing come of a connect that failed like this? found is as the driver said. An attach makes no
+ * sandbox, so where there is none of that id, or can be none, nothing is to be kept.
+ */
+bool workspace_made_nothing(const struct workspace *workspace, const struct driver_connected *found,
+    const struct error *reason);
 /* The sandbox on record is gone: starts over without it where the login's policy is that, and returns true. */
 bool workspace_recover(struct workspace *workspace, const struct error *reason);
 void workspace_record_found(struct workspace *workspace, bool is_attached);

@@ -118,6 +118,14 @@ def test_a_refused_create_gives_its_place_back(make_gateway, provider):
     assert ssh(gateway, "true", login="sandbox+two").returncode == 0
 
 
+def test_an_id_that_the_provider_does_not_know_takes_up_no_place(make_gateway):
+    gateway = make_gateway(logins={"sandbox": {"instances": "attach", "max_instances": 1}})
+    done = ssh(gateway, "true", login="sandbox=nosuchid")
+    assert done.returncode == 255 and b"sandbox nosuchid: 40" in done.stderr
+    wait_until(lambda: not sqlite_records(gateway), what="no record to be left")
+    assert ssh(gateway, "true").returncode == 0
+
+
 def test_what_is_idle_and_what_ended_by_itself_goes_without_an_error_in_the_log(make_gateway, provider):
     gateway = make_gateway(logins={"sandbox": {"idle_timeout": "1s"}})
     assert ssh(gateway, "true").returncode == 0
