@@ -64,6 +64,22 @@ find_row(struct cli_admin_answer *answer, const char *login, const char *workspa
 	return row;
 }
 
+/*
+ * Than the record? A worker that has nothing to do with the sandbox now does not know what became of it: it
+ * may have been another gateway's doing.
+ */
+static bool
+knows_better(const struct admin_workspace *workspace)
+{
+	return !workspace->answered || workspace->report.state != SANDBOX_NONE;
+}
+
+static bool
+is_none(struct json_object *row)
+{
+	return strcmp(rpc_json_get_text(row, "state", ""), sandbox_states[SANDBOX_NONE]) == 0;
+}
+
 int
 cli_admin_take_workspace(void *argument, struct message *message, struct error *err)
 {
@@ -75,9 +91,12 @@ cli_admin_take_workspace(void *argument, struct message *message, struct error *
 	if (admin_workspace_decode(message, &workspace, err) != 0)
 		return -1;
 	row = find_row(answer, workspace.login, workspace.workspace, workspace.driver, &is_new);
-	rpc_json_put_text(row, "state",
-	    workspace.answered ? sandbox_states[workspace.report.state] : CLI_ADMIN_NO_ANSWER);
-	cli_admin_put_optional(row, "sandbox_id", workspace.report.sandbox_id);
+	if (is_new || knows_better(&workspace)) {
+		rpc_json_put_text(row, "state",
+		    workspace.answered ? sandbox_states[workspace.report.state]
+				       : CLI_ADMIN_NO_ANSWER);
+		cli_admin_put_optional(row, "sandbox_id", workspace.report.sandbox_id);
+	}
 	rpc_json_put_number(row, "worker", workspace.pid);
 	rpc_json_put_number(row, "sessions", workspace.sessions);
 	rpc_json_put_number(row, "since", workspace.since);
@@ -93,10 +112,17 @@ cli_admin_take_workspace(void *argument, struct message *message, struct error *
 }
 
 static void
-put_record(struct json_object *row, const struct admin_record *record)
+put_sandbox(struct json_object *row, const struct admin_record *record)
 {
 	rpc_json_put_text(row, "state", record_states[record->state]);
+	json_object_object_del(row, "sandbox_id");
 	cli_admin_put_optional(row, "sandbox_id", record->sandbox_id);
+}
+
+static void
+put_record(struct json_object *row, const struct admin_record *record)
+{
+	put_sandbox(row, record);
 	rpc_json_put_number(row, "worker", 0);
 	rpc_json_put_number(row, "sessions", 0);
 	rpc_json_put_number(row, "since", record->since);
@@ -120,6 +146,8 @@ cli_admin_take_record(void *argument, struct message *message, struct error *err
 		row = find_row(answer, record.login, record.workspace, record.driver, &is_new);
 	if (is_new)
 		put_record(row, &record);
+	else if (is_none(row))
+		put_sandbox(row, &record);
 	else if (!rpc_json_has(row, "sandbox_id"))
 		cli_admin_put_optional(row, "sandbox_id", record.sandbox_id);
 	/* Before that nobody can say. */

@@ -13,6 +13,7 @@ import pytest
 from clients import TIMEOUT, ssh, ssh_start
 from gateway import BUILD, Gateway, wait_until
 from records import Postgres, sqlite_records
+from rws_client import Rws
 from test_admin import admin, answer, connect, memory, read_end, refusal, request, rows
 
 DRIVERS = ("e2b",)
@@ -172,6 +173,23 @@ def test_the_workspaces_of_other_gateways_are_listed_and_marked(gateways, provid
         assert row["gateway"] == place and row["worker"] in two.pids("worker")
         assert refusal(two, "forget", "sandbox")[0] == "BUSY"
         client.kill()
+
+
+def test_what_another_gateway_has_done_is_seen_past_a_worker_that_does_nothing(gateways, provider, shared):
+    logins = {"sandbox": provider.login()}
+    gateways += [Gateway(options=shared, logins=logins), Gateway(options=shared, logins=logins)]
+    one, two = (gateway.start() for gateway in gateways)
+    first = sandbox_id(one)
+    assert sandbox_id(two) == first
+    with Rws(two) as idle:
+        answer(two, "stop", "sandbox")
+        assert workspaces(two)["sandbox"]["state"] == "stopped"
+        answer(one, "destroy", "sandbox")
+        second = sandbox_id(one)
+        assert second != first
+        row = workspaces(two)["sandbox"]
+        assert (row["state"], row["sandbox_id"]) == ("running", second)
+        assert idle.call("exec", command="echo $RWS_SANDBOX_ID")["stdout"].strip() == second
 
 
 def test_without_the_database_what_has_a_worker_is_listed_and_it_is_said(make_gateway, shared, postgres):

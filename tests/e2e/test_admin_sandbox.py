@@ -68,7 +68,7 @@ def test_who_uses_a_stopped_sandbox_has_it_started_again(gateway):
     with Rws(gateway, login="sandbox+six") as client:
         client.call("write", path="f", content="kept")
         assert answer(gateway, "stop", "sandbox+six")["state"] == "stopped"
-        assert rows(gateway, "workspaces")[-1]["state"] == "none"
+        assert rows(gateway, "workspaces")[-1]["state"] == "stopped"
         assert client.call("read", path="f")["content"] == "kept"
     answer(gateway, "destroy", "sandbox+six")
 
