@@ -137,6 +137,7 @@ free_client(struct admin_client *client)
 		memory_free(awaited);
 	}
 	admin_records_free(client);
+	memory_free(client->target);
 	loop_timer_free(client->deadline);
 	peer_free(client->peer);
 	memory_free(client);

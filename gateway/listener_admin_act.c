@@ -142,10 +142,6 @@ find_worker(struct listener *listener, const char *name, struct error *err)
 		}
 		worker = listener_start_worker(listener, login.name, name, err);
 	}
-	if (worker != NULL && (worker->leaving || worker->peer == NULL)) {
-		error_set(err, ERROR_BUSY, "the workspace is being released");
-		return NULL;
-	}
 	return worker;
 }
 
@@ -162,6 +158,12 @@ admin_act_workspace(struct admin_client *client, const char *target)
 		admin_client_end(client, &err, NULL, NULL);
 		return;
 	}
+	/* As for sessions that come then: the next worker will do it. */
+	if (worker->leaving || worker->peer == NULL) {
+		client->target = memory_text(target);
+		admin_client_await(client, NULL, worker);
+		return;
+	}
 	act.id = client->number;
 	act.verb = client->verb;
 	worker_act_encode(&message, &act);
@@ -175,7 +177,11 @@ admin_act_give_up(struct admin_client *client)
 {
 	struct error err;
 
-	error_set(&err, ERROR_TIMEOUT, "the worker has not answered; what was asked for goes on");
+	if (client->target != NULL)
+		error_set(&err, ERROR_BUSY, "the workspace is still being released");
+	else
+		error_set(
+		    &err, ERROR_TIMEOUT, "the worker has not answered; what was asked for goes on");
 	admin_client_end(client, &err, NULL, NULL);
 }
 
@@ -219,6 +225,16 @@ listener_admin_session_gone(struct session_entry *session)
 	}
 }
 
+static void
+act_late(struct admin_client *client)
+{
+	char *target = client->target;
+
+	client->target = NULL;
+	admin_act_workspace(client, target);
+	memory_free(target);
+}
+
 void
 listener_admin_worker_gone(struct worker_entry *worker)
 {
@@ -234,6 +250,8 @@ listener_admin_worker_gone(struct worker_entry *worker)
 			continue;
 		if (client->verb == ADMIN_WORKSPACES)
 			admin_client_end_list(client);
+		else if (client->target != NULL)
+			act_late(client);
 		else
 			admin_client_end(client, &err, NULL, NULL);
 	}

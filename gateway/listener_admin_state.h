@@ -42,7 +42,8 @@ struct admin_client {
 	enum admin_stage stage;
 	enum admin_verb verb;
 	struct awaited *awaited;
-	bool killed; /* the session that was to end did not by itself */
+	bool killed;  /* the session that was to end did not by itself */
+	char *target; /* the workspace to act on once the worker that leaves it is gone, or NULL */
 	/* of a list of workspaces, and of a record to be forgotten */
 	struct records_question *question;
 	/* Of the page that it has yet to read: its login, instance and place. */

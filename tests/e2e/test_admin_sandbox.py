@@ -87,3 +87,12 @@ def test_what_the_provider_says_reaches_the_operator(make_gateway):
     gateway = make_gateway(logins={"sandbox": {"root": "/proc/nowhere", "create_root": "off"}})
     code, text = refusal(gateway, "start", "sandbox")
     assert code == "NOT_FOUND" and "/proc/nowhere" in text
+
+
+def test_one_act_after_another_waits_for_the_worker_that_leaves(gateway):
+    for _ in range(3):
+        assert answer(gateway, "start", "sandbox+seven")["state"] == "running"
+        assert answer(gateway, "stop", "sandbox+seven")["state"] == "stopped"
+        assert answer(gateway, "start", "sandbox+seven")["state"] == "running"
+        assert answer(gateway, "stop", "sandbox+seven")["state"] == "stopped"
+        assert answer(gateway, "destroy", "sandbox+seven")["state"] == "destroyed"
