@@ -115,7 +115,7 @@ class RecordsProcess:
             )
         theirs.close()
         directory = os.open(self.directory / "records", os.O_RDONLY)
-        message = frame(CONFIGURE, text(database) + text(RUN), descriptor=1)
+        message = frame(CONFIGURE, text(database) + text(RUN) + b"\0", descriptor=1)
         socket.send_fds(self.listener, [message], [directory])
         os.close(directory)
 

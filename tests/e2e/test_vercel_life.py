@@ -54,14 +54,6 @@ def test_a_runtime_is_asked_for_where_runtimes_are(make_gateway, provider):
     assert body["runtime"] == "node24" and "image" not in body
 
 
-def test_image_and_runtime_exclude_each_other(make_gateway, provider):
-    gateway = make_gateway(logins={"sandbox": {"runtime": "node24", "image": "ubuntu"}})
-    done = ssh(gateway, "true")
-    assert done.returncode == 255
-    assert b"image and runtime exclude each other" in done.stderr + gateway.log_text().encode()
-    assert provider.sandboxes() == []
-
-
 def test_credentials_may_come_from_the_environment(make_gateway, provider, monkeypatch):
     monkeypatch.setattr(provider, "login", lambda: {"driver": "vercel"})
     monkeypatch.setenv("VERCEL_TOKEN", provider.key)
