@@ -40,15 +40,18 @@ def test_status_and_signal_arrive_with_a_pty(gateway):
 def test_a_pty_has_the_size_of_the_client_and_follows_it(gateway):
     async def run():
         async with asyncssh_connect(gateway) as connection:
-            script = "stty size; trap 'stty size; exit' WINCH; echo ready; while :; do read x; done"
+            script = "stty size; trap 'stty size' WINCH; echo ready; while :; do read x; done"
             async with connection.create_process(
                 script, term_type="xterm", term_size=(132, 43)
             ) as process:
                 assert (await process.stdout.readline()).strip() == "43 132"
                 assert (await process.stdout.readline()).strip() == "ready"
                 process.change_terminal_size(100, 30)
-                assert (await process.stdout.readline()).strip() == "30 100"
-                await process.wait()
+                size = (await process.stdout.readline()).strip()
+                # stty, which is all there is at some providers, sets the rows before the columns.
+                if size == "30 132":
+                    size = (await process.stdout.readline()).strip()
+                assert size == "30 100"
 
     asyncio.run(asyncio.wait_for(run(), TIMEOUT))
 
