@@ -2,6 +2,7 @@
 """
 Providers' drivers, counted in trips: requests to the provider's fake that the user must wait for. A
 fake delays every answer by TRIP_MS and counts; so a time is trips, whatever this machine is like.
+The messages of a WebSocket that is open are not delayed: what goes over one costs no trip here.
 Rows of providers whose fake or driver is not there say so.
 """
 
@@ -20,13 +21,13 @@ from file_rows import make_tree, sftp
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 TRIP_MS = 50
 
-# How a login is pointed at the fake: its options, and those that are the fake's URL.
+# How a login is pointed at the fake: its options, and those that are a path of the fake's.
 PROVIDERS = {
-    "e2b": ({"driver": "e2b", "api_key": "e2b_" + "0" * 40}, ("api_url", "sandbox_url")),
-    "daytona": ({"driver": "daytona", "api_key": "dtn_" + "0" * 64}, ("api_url",)),
+    "e2b": ({"driver": "e2b", "api_key": "e2b_" + "0" * 40}, {"api_url": "", "sandbox_url": ""}),
+    "daytona": ({"driver": "daytona", "api_key": "dtn_" + "0" * 64}, {"api_url": "/api"}),
     "vercel": (
         {"driver": "vercel", "token": "v" * 24, "team_id": "team_bench", "project_id": "prj_bench"},
-        ("api_url",),
+        {"api_url": "/api"},
     ),
 }
 
@@ -144,13 +145,13 @@ def has_driver(name):
 
 
 def provider(bench, name):
-    login, urls = PROVIDERS[name]
+    login, paths = PROVIDERS[name]
     if not (TOP / "tests" / "fake" / name).exists() or not has_driver(name):
         bench.missing(name, None, "its driver or its fake is not there yet")
         return
     with tempfile.TemporaryDirectory(prefix="rwsd-bench-fake-") as directory:
         fake = Fake(name, directory)
-        server = Rwsd(login={**login, **{url: fake.url for url in urls}})
+        server = Rwsd(login={**login, **{option: fake.url + path for option, path in paths.items()}})
         try:
             server.start()
             command_rows(bench, name, fake, server)
