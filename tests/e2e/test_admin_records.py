@@ -18,11 +18,7 @@ from test_admin import admin, answer, connect, memory, read_end, refusal, reques
 
 DRIVERS = ("e2b",)
 
-
-@pytest.fixture(autouse=True)
-def nothing_left(provider):
-    yield
-    provider.reset()
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 @pytest.fixture(name="postgres", scope="module")

@@ -16,11 +16,7 @@ STARTS = r"/connect$|/start$|resume=true|/sandbox(es)?$|toolbox|/cmd"
 # Where each is asked for a new one.
 CREATES = r"/sandbox(es)?$"
 
-
-@pytest.fixture(autouse=True)
-def nothing_left(provider):
-    yield
-    provider.reset()
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 def sandbox_id(gateway, login="sandbox"):

@@ -10,11 +10,7 @@ from rws_client import rws
 
 DRIVERS = ("e2b", "daytona", "vercel")
 
-
-@pytest.fixture(autouse=True)
-def nothing_left(provider):
-    yield
-    provider.reset()
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 def sandbox_id(gateway):
